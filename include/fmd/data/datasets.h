@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fmd/data/table.h"
+#include "fmd/data/task.h"
+
+namespace fmd {
+
+struct DatasetFile {
+  std::string path;    // below the data folder, e.g. "adult/adult.data"
+  std::string sha256;
+};
+
+// A public data set that fmd knows by name.
+struct Dataset {
+  std::string name;         // "adult"
+  std::string title;        // one line
+  std::string source;       // where the public gets it, in words
+  Index rows = 0;           // after preparation
+  std::vector<DatasetFile> files;  // empty: built in
+  Task task;                // label, positive, favourable, attributes, types
+};
+
+[[nodiscard]] const std::vector<Dataset>& datasets();  // demo, adult, hmda, german, acs
+
+// The data set as a table with readable values, prepared as its description says (adult: complete
+// rows, AIF360's columns, race as White / Non-white; 98 features). Part "train" or "test" where the
+// set has its own split, "" = all rows. Throws Error(bad_option) for an unknown name (lists them),
+// Error(missing_dataset) that names the folder searched, the file and the source,
+// Error(wrong_checksum).
+[[nodiscard]] Table load_dataset(const std::string& name, const std::filesystem::path& data_folder,
+                                 const std::string& part = "");
+[[nodiscard]] const Dataset& find_dataset(const std::string& name);
+
+}  // namespace fmd

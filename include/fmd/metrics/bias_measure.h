@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+#include "fmd/model/head.h"
+#include "fmd/model/rows.h"
+
+namespace fmd {
+
+// One row, or one pair, as a bias measure sees it.
+struct MeasureRow {
+  std::span<const double> z;      // logits
+  std::span<const double> zbar;   // of the counterfactual side; empty for measures on rows
+  std::int32_t y = -1;
+  std::int32_t group = -1;        // for measures on rows
+  double weight = 1;
+};
+
+// A differentiable bias B = F(s), s = sum over rows of weighted statistics. That form streams,
+// merges and bootstraps; its gradient needs a second pass: dB/dz = (dF/ds) . (ds/dz).
+class BiasMeasure {
+ public:
+  virtual ~BiasMeasure() = default;
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual bool on_pairs() const = 0;
+  [[nodiscard]] virtual Index statistics() const = 0;
+  virtual void add(const MeasureRow& row, std::span<double> s) const = 0;
+  // B from the sums; writes dF/ds.
+  virtual double value(std::span<const double> s, std::span<double> dF) const = 0;
+  // Adds dB/dz and, for pairs, dB/dzbar of one row.
+  virtual void dlogits(const MeasureRow& row, std::span<const double> dF, std::span<double> dz,
+                       std::span<double> dzbar) const = 0;
+};
+
+struct MeasureOptions {
+  int favorable = 1;      // class whose score the group measures average
+  Index groups = 2;       // number of groups
+  double sharpen = 1;     // group measures use sigma(sharpen z): 4 is near a decision
+};
+
+// "co", "co_tv", "consistency" (mean |p - pbar|^2 over all classes), on pairs;
+// "demographic_parity_soft" (Eq. 10), "equal_opportunity_soft" (Eq. 11: favourable labels only),
+// "false_positive_soft" (the others), "loss", on rows. Two groups: mean score of group 0 minus group
+// 1 (signed); more: sum_g share_g (m_g - m)^2. Throws Error(bad_option) that lists the names.
+[[nodiscard]] std::unique_ptr<BiasMeasure> make_measure(const std::string& name,
+                                                        const MeasureOptions& options = {});
+
+// What a measure is taken on: pairs, or rows with a group for each entry of rows.X (-1 = none).
+struct MeasureData {
+  const PairSet* pairs = nullptr;
+  Rows rows;
+  std::span<const std::int32_t> group;
+};
+
+struct MeasureValue {
+  double value = 0;
+  Vector gradient;   // dB/dtheta; empty when not asked for
+};
+
+[[nodiscard]] MeasureValue evaluate(const BiasMeasure& measure, const MeasureData& data,
+                                    const Head& head, const Vector& theta, bool gradient,
+                                    const Exec& exec);
+
+}  // namespace fmd

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fmd/core/types.h"
+#include "fmd/data/encoder.h"
+
+namespace fmd {
+
+// The features of some rows, either dense (rows x cols floats, row after row) or sparse (CSR; an
+// empty `value` means ones). Points into memory that the Features or the Scratch owns.
+struct FeatureBlock {
+  Index first = 0;  // row number of the block's first row
+  Index rows = 0;
+  Index cols = 0;
+  const float* dense = nullptr;           // null: sparse
+  std::span<const Index> start;           // rows + 1 offsets into column (start[0] need not be 0)
+  std::span<const std::int32_t> column;
+  std::span<const float> value;
+
+  [[nodiscard]] bool sparse() const { return dense == nullptr; }
+};
+
+// Memory that a block may be put into; one per thread, reused.
+struct Scratch {
+  std::vector<float> dense, value;
+  std::vector<Index> start;
+  std::vector<std::int32_t> column;
+};
+
+// A matrix of float32 features that can be read block by block, again and again, by many threads:
+// from memory here, from mapped files or other sources elsewhere.
+class Features {
+ public:
+  virtual ~Features() = default;
+  [[nodiscard]] virtual Index rows() const = 0;
+  [[nodiscard]] virtual Index cols() const = 0;
+  // Rows [4096 b, 4096 (b + 1)). Valid until the next call with the same scratch.
+  [[nodiscard]] virtual FeatureBlock block(Index b, Scratch& scratch) const = 0;
+  // Row numbers in any order, repeats allowed, gathered into scratch.
+  [[nodiscard]] virtual FeatureBlock gather(std::span<const Index> rows, Scratch& scratch) const = 0;
+};
+
+// In memory. values: rows x cols. Throws Error(bad_shape).
+[[nodiscard]] std::unique_ptr<Features> make_dense(std::vector<float> values, Index rows, Index cols);
+[[nodiscard]] std::unique_ptr<Features> make_sparse(CsrRows rows);
+
+}  // namespace fmd

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <span>
+
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+#include "fmd/model/head.h"
+#include "fmd/model/rows.h"
+
+namespace fmd {
+
+// The whole trade-off between staying close and being consistent, from one eigendecomposition.
+//
+// With the quadratic anchor |theta - theta0|^2_H / 2 and the pairs' gaps linearised by secants,
+//   theta(lambda) = argmin 1/2 (theta - theta0)^T H (theta - theta0) + lambda theta^T G theta
+//                 = (H + 2 lambda G)^-1 H theta0
+//   G = mean_i (delta_i delta_i^T) (x) (Sbar_i^T Sbar_i),  delta_i = phi(c_i) - phi(cbar_i)
+// where Sbar_i is the secant slope, p(c) - p(cbar) = Sbar (z(c) - z(cbar)) at theta0 (sigmoid:
+// Delta p / Delta z, and the factor 2 of two classes; softmax: Gauss-Legendre of S between the two
+// logits). With G u = g H u, U^T H U = I:
+//   theta(lambda) = sum_j u_j (u_j^T H theta0) / (1 + 2 lambda g_j).
+// Linear heads only. Sets of pairs of several attributes count 1/A each.
+
+// G at theta; parameters x parameters. Intercepts cancel in delta: their rows are 0.
+[[nodiscard]] Matrix consistency_matrix(const LinearHead& head, std::span<const PairSet> pairs,
+                                        const Vector& theta, const Exec& exec);
+
+struct Path {
+  Vector theta0;
+  Vector g;            // generalised eigenvalues >= 0, ascending
+  Matrix U;            // H-orthonormal
+  Vector coefficient;  // U^T H theta0
+  double damping = 0;  // on H
+  double rcond = 0;
+
+  // lambda >= 0; infinity gives the limit: every direction with g_j > 1e-12 g_max is taken out.
+  [[nodiscard]] Vector theta(double lambda) const;
+};
+
+// H as hessian() gives it (l2 and gauge included). Damped by the rule of make_cholesky.
+[[nodiscard]] Path make_path(const Matrix& H, const Matrix& G, const Vector& theta0);
+
+// A grid of `points` lambdas, log-spaced, that spans the path: from where the consistency term is
+// 1e-2 of what it removes to where the strongest direction keeps 1e-6 of itself. By G's and H's
+// eigenvalues alone, so no row that a choice is made on is seen.
+[[nodiscard]] std::vector<double> path_lambdas(const Path& path, Index points);
+
+}  // namespace fmd

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+#include "fmd/metrics/bias_measure.h"
+#include "fmd/model/head.h"
+#include "fmd/model/rows.h"
+
+namespace fmd {
+
+// Minimises over the head, by Levenberg-Marquardt on the Gauss-Newton matrix,
+//
+//   J(theta) = anchor * mean KL(p_old || p_theta) over the rows    stay close; needs no labels
+//            + fit    * mean [ 1/2 CE(c) + 1/2 CE(cbar) ]          labels on the pairs
+//            + lambda * mean |p(c) - p(cbar)|^2 (all classes)      the bias itself, squared
+//            + sum_k gamma_k (soft group gap_k)^2                  on request
+//            + mu/2 |theta - theta0|^2                             in standardised features
+//
+// Means over pairs are weighted; sets of several attributes count 1/A each.
+struct GapPenalty {
+  std::shared_ptr<const BiasMeasure> measure;
+  double gamma = 0;
+  std::vector<std::int32_t> group;   // per row of rows.X
+};
+
+struct SolveOptions {
+  double anchor = 1;      // >= 0
+  double fit = 0;         // >= 0; needs labels
+  double lambda = 1;      // >= 0
+  double mu = 0;          // >= 0
+  std::vector<GapPenalty> gaps;
+  double tolerance = 1e-8;   // stop when |grad J| <= this * max(1, first |grad J|) or J stalls
+  int max_iterations = 100;
+  double damping = 0.1;      // first Levenberg-Marquardt damping, relative to the mean diagonal
+};
+
+enum class SolveStatus { not_run, converged, stalled, stopped };
+
+struct UnlearnSummary {
+  SolveStatus status = SolveStatus::not_run;
+  int iterations = 0;
+  double objective = 0;        // J at the result
+  double start_objective = 0;  // J at the start
+  double gradient = 0;         // |grad J| at the result, relative to the first
+};
+
+struct UnlearnResult {
+  Vector theta;
+  UnlearnSummary summary;
+};
+
+// start: a warm start, e.g. Path::theta(lambda); empty = theta0. p_old is theta0's.
+// Throws Error(bad_option, bad_shape, bad_data: fit without labels).
+[[nodiscard]] UnlearnResult solve(const LinearHead& head, const Vector& theta0, const Rows& rows,
+                                  std::span<const PairSet> pairs, const SolveOptions& options,
+                                  const Exec& exec, const Vector& start = {});
+
+// J and its gradient, for tests and reports.
+struct SolveObjective {
+  double value = 0;
+  Vector gradient;
+};
+[[nodiscard]] SolveObjective solve_objective(const LinearHead& head, const Vector& theta0,
+                                             const Rows& rows, std::span<const PairSet> pairs,
+                                             const SolveOptions& options, const Vector& theta,
+                                             const Exec& exec);
+
+}  // namespace fmd

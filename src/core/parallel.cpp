@@ -1,0 +1,109 @@
+#include "fmd/core/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace fmd {
+namespace {
+
+thread_local bool inside_a_body = false;
+
+}  // namespace
+
+struct ThreadPool::State {
+  std::mutex mutex;
+  std::condition_variable work, done;
+  std::vector<std::thread> threads;
+  bool stop = false;
+
+  // One job at a time: workers take the next i until none is left.
+  std::uint64_t job = 0;
+  const std::function<void(Index)>* body = nullptr;
+  std::atomic<Index> next = 0;
+  std::atomic<bool> failed = false;
+  Index count = 0;
+  int busy = 0;
+  Index failed_at = 0;
+  std::exception_ptr error;
+
+  void take_part() {
+    inside_a_body = true;
+    for (Index i = next++; i < count && !failed; i = next++) {
+      try {
+        (*body)(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!error || i < failed_at) {
+          error = std::current_exception();
+          failed_at = i;
+        }
+        failed = true;
+      }
+    }
+    inside_a_body = false;
+  }
+
+  void work_loop() {
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex);
+    for (;;) {
+      work.wait(lock, [&] { return stop || job != seen; });
+      if (stop) return;
+      seen = job;
+      if (body == nullptr) continue;  // the job ended before this thread woke up
+      ++busy;
+      lock.unlock();
+      take_part();
+      lock.lock();
+      if (--busy == 0) done.notify_all();
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+  if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
+  threads = std::clamp(threads, 1, 64);
+  for (int t = 1; t < threads; ++t)
+    state_->threads.emplace_back([state = state_.get()] { state->work_loop(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+  }
+  state_->work.notify_all();
+  for (auto& thread : state_->threads) thread.join();
+}
+
+int ThreadPool::threads() const { return static_cast<int>(state_->threads.size()) + 1; }
+
+void ThreadPool::run(Index count, const std::function<void(Index)>& body) {
+  auto& s = *state_;
+  if (s.threads.empty() || count <= 1 || inside_a_body) {
+    for (Index i = 0; i < count; ++i) body(i);
+    return;
+  }
+  {
+    const std::lock_guard lock(s.mutex);
+    s.body = &body;
+    s.count = count;
+    s.next = 0;
+    s.failed = false;
+    s.error = nullptr;
+    ++s.job;
+  }
+  s.work.notify_all();
+  s.take_part();
+  std::unique_lock lock(s.mutex);
+  s.done.wait(lock, [&] { return s.busy == 0; });
+  s.body = nullptr;
+  if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));
+}
+
+}  // namespace fmd
