@@ -195,7 +195,10 @@ def read_source():
     if not path.is_file():
         stop(f"{path} is missing. {SOURCE_HELP}")
     packed = path.read_bytes()
-    text = gzip.decompress(packed)
+    try:
+        text = gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error) as error:
+        stop(f"{path} cannot be unpacked: {error}. {SOURCE_HELP}")
     # One's own conversion packs to other bytes; what must agree then is the CSV itself.
     if hashlib.sha256(packed).hexdigest() != SOURCE_SHA256 and hashlib.sha256(text).hexdigest() != SOURCE_TEXT_SHA256:
         stop(f"{path}: the sha256 is not {SOURCE_SHA256} (nor {SOURCE_TEXT_SHA256} unpacked). {SOURCE_HELP}")
