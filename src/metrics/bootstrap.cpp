@@ -13,15 +13,15 @@
 namespace fmd {
 namespace {
 
-constexpr Index kBatch = 16;            // replicates that are multiplied with the rows together
-constexpr Index kChunk = 2048;          // rows of one product: both factors stay in the cache
-constexpr Index kPlainRows = 200'000;   // up to here every replicate is drawn row by row
-constexpr double kNormalRatio = 0.02;   // Berry-Esseen: the error is at most .56 times this
+constexpr Index kBatch = 16;    // replicates that are multiplied with the rows together
+constexpr Index kChunk = 2048;  // rows of one product: both factors stay in the cache
+constexpr Index kPlainRows = 200'000;  // up to here every replicate is drawn row by row
+constexpr double kNormalRatio = 0.02;  // Berry-Esseen: the error is at most .56 times this
 
 using Counts = std::vector<std::uint16_t>;
 
-// How often each of n rows comes up in n draws: two draws of 32 bits from each random number, by
-// multiplication, with the few values refused that would favour some rows.
+// How often each of n rows comes up in n draws: two draws of 32 bits from each random
+// number, by multiplication, with the few values refused that would favour some rows.
 void count_draws(Rng& rng, std::uint32_t n, std::uint16_t* counts) {
   const std::uint32_t unfair = (0u - n) % n;
   const auto draw = [&](std::uint32_t bits) -> Index {
@@ -36,11 +36,13 @@ void count_draws(Rng& rng, std::uint32_t n, std::uint16_t* counts) {
     drawn += draw(static_cast<std::uint32_t>(bits >> 32));
     drawn += draw(static_cast<std::uint32_t>(bits));
   }
-  while (drawn < static_cast<Index>(n)) drawn += draw(static_cast<std::uint32_t>(rng.next() >> 32));
+  while (drawn < static_cast<Index>(n))
+    drawn += draw(static_cast<std::uint32_t>(rng.next() >> 32));
 }
 
-// Rows in an order that depends on their contents alone, so that the replicates do not depend on
-// the order in which rows come. Any total order serves; that of the bytes needs no case for NaN.
+// Rows in an order that depends on their contents alone, so that the replicates do not
+// depend on the order in which rows come. Any total order serves; that of the bytes needs
+// no case for NaN.
 Matrix in_canonical_order(const Matrix& statistics) {
   const auto bytes = static_cast<std::size_t>(statistics.cols()) * sizeof(double);
   std::vector<Index> order(static_cast<std::size_t>(statistics.rows()));
@@ -65,8 +67,8 @@ void multiply(const Counts& counts, const Matrix& statistics, Eigen::Ref<Matrix>
     for (Index r = 0; r < batch; ++r)
       std::copy_n(counts.data() + r * n + first, rows, weights.data() + r * rows);
     const int k = static_cast<int>(rows);
-    dgemm_("N", "N", &q, &b, &k, &one, statistics.row(first).data(), &q, weights.data(), &k, &one,
-           sums.data(), &q);
+    dgemm_("N", "N", &q, &b, &k, &one, statistics.row(first).data(), &q, weights.data(), &k,
+           &one, sums.data(), &q);
   }
 }
 
@@ -97,9 +99,10 @@ Moments moments(const Matrix& statistics, const Exec& exec) {
   const Index n = statistics.rows(), q = statistics.cols();
   const double rows = static_cast<double>(n);
   Moments m;
-  m.mean = sum_rows(
-               n, q, [&](Vector& s, Index i) { s += statistics.row(i).transpose(); }, exec) /
-           rows;
+  m.mean =
+      sum_rows(
+          n, q, [&](Vector& s, Index i) { s += statistics.row(i).transpose(); }, exec) /
+      rows;
   const Vector central = sum_rows(
       n, q * q + q,
       [&](Vector& s, Index i) {
@@ -124,7 +127,8 @@ bool nearly_normal(const Moments& m, Index n) {
   return true;
 }
 
-// L with L L^T = the covariance (lower triangle); columns that others determine give a zero one.
+// L with L L^T = the covariance (lower triangle); columns that others determine give a zero
+// one.
 Matrix root(const Matrix& covariance) {
   const Index q = covariance.rows();
   Matrix L = Matrix::Zero(q, q);
@@ -163,9 +167,10 @@ Matrix bootstrap_sums(const Matrix& statistics, Index replicates, const Exec& ex
     if (nearly_normal(m, n)) return normal_sums(m, n, replicates, exec);
   }
   if (n > std::numeric_limits<std::uint32_t>::max()) {
-    throw Error(ErrorKind::bad_data,
-                fmt::format("bootstrap: {} rows with rare large values, at most 2^32 - 1", n),
-                "count rows of a kind and use bootstrap_counts");
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("bootstrap: {} rows with rare large values, at most 2^32 - 1", n),
+        "count rows of a kind and use bootstrap_counts");
   }
   return plain_sums(statistics, replicates, exec);
 }

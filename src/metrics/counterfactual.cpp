@@ -41,7 +41,8 @@ void validate(const PairScores& s) {
   };
   size("pbar", at(s.pbar.rows()));
   require_size("flip_report", "a row of pbar", s.pbar.cols(), s.p.cols());
-  require_option(pairs == 0 || s.p.cols() >= 2, "flip_report", "classes", s.p.cols(), ">= 2");
+  require_option(pairs == 0 || s.p.cols() >= 2, "flip_report", "classes", s.p.cols(),
+                 ">= 2");
   size("decision", s.decision.size());
   size("decision_bar", s.decision_bar.size());
   size("unit", s.unit.size());
@@ -51,6 +52,7 @@ void validate(const PairScores& s) {
   size("to", s.from.size() == s.to.size() ? at(pairs) : s.to.size());
   for (const std::int32_t y : s.y)
     require_option(y >= -1 && y < s.p.cols(), "flip_report", "y", y, "a class, or -1");
+  for (const float w : s.weight) require_option(w > 0, "flip_report", "weight", w, "> 0");
 }
 
 double weight_of(const PairScores& s, Index i) {
@@ -83,8 +85,8 @@ void require_values(const PairScores& s, Index values) {
                      fmt::format("between 0 and {}", values - 1));
 }
 
-// Means over the pairs of a unit, and whether there is one: numerators beside denominators, so
-// that a sum of resampled rows gives ratios.
+// Means over the pairs of a unit, and whether there is one: numerators beside denominators,
+// so that a sum of resampled rows gives ratios.
 enum Column { kCo, kLabelled, kTv, kFlip, kLargeCo, kLarge, kColumns };
 
 Matrix unit_statistics(const PairScores& s, const std::vector<Index>& starts,
@@ -97,7 +99,8 @@ Matrix unit_statistics(const PairScores& s, const std::vector<Index>& starts,
       const Pair pair = pair_of(s, i);
       const double w = weight_of(s, i);
       const bool known = !std::isnan(pair.gap);
-      const bool both = known && !s.from.empty() && large[at(s.from[at(i)])] && large[at(s.to[at(i)])];
+      const bool both =
+          known && !s.from.empty() && large[at(s.from[at(i)])] && large[at(s.to[at(i)])];
       all += w;
       sum[kTv] += w * pair.tv;
       sum[kFlip] += w * pair.flipped;
@@ -122,8 +125,8 @@ Interval ratio(const Vector& total, const Matrix& replicates, Index rows, Index 
   const double n = static_cast<double>(rows);
   std::vector<double> values(at(replicates.rows()));
   for (Index r = 0; r < replicates.rows(); ++r)
-    values[at(r)] = divide(replicates(r, numerator),
-                           denominator < 0 ? n : replicates(r, denominator));
+    values[at(r)] =
+        divide(replicates(r, numerator), denominator < 0 ? n : replicates(r, denominator));
   return percentile(divide(total(numerator), denominator < 0 ? n : total(denominator)),
                     std::move(values), confidence);
 }
@@ -134,7 +137,8 @@ Vector column_sums(const Matrix& statistics, const Exec& exec) {
       [&](Vector& s, Index i) { s += statistics.row(i).transpose(); }, exec);
 }
 
-// The cells of one own value: its rows against each other value. One resampling serves them all.
+// The cells of one own value: its rows against each other value. One resampling serves them
+// all.
 void add_cells(const PairScores& s, const std::vector<Index>& starts, std::int32_t from,
                Index values, const FlipOptions& options, const Exec& exec,
                std::vector<FlipCell>& cells) {
@@ -159,7 +163,8 @@ void add_cells(const PairScores& s, const std::vector<Index>& starts, std::int32
   const Matrix replicates = bootstrap_sums(gaps, options.replicates, exec);
   for (std::int32_t to = 0; to < values; ++to) {
     if (to == from) continue;
-    FlipCell cell{.from = from, .to = to, .rows = static_cast<Index>(other(3 * to + 2)), .co = {}};
+    FlipCell cell{
+        .from = from, .to = to, .rows = static_cast<Index>(other(3 * to + 2)), .co = {}};
     const double pairs = static_cast<double>(cell.rows), known = total(2 * to + 1);
     cell.co = ratio(total, replicates, 0, 2 * to, 2 * to + 1, options.confidence);
     cell.signed_change = known == 0 ? kUndefined : other(3 * to) / known;
@@ -200,7 +205,8 @@ FlipReport flip_report(const PairScores& scores, Index values, const FlipOptions
   const Vector total = column_sums(statistics, exec);
   const Matrix replicates = bootstrap_sums(statistics, options.replicates, exec);
   const auto figure = [&](Index numerator, Index denominator) {
-    return ratio(total, replicates, report.units, numerator, denominator, options.confidence);
+    return ratio(total, replicates, report.units, numerator, denominator,
+                 options.confidence);
   };
   report.co = figure(kCo, kLabelled);
   report.co_tv = figure(kTv, -1);
@@ -224,8 +230,9 @@ Vector unit_gaps(const PairScores& scores, const std::string& measure) {
     double sum = 0, weight = 0;
     for (Index i = starts[at(u)]; i < starts[at(u) + 1]; ++i) {
       const Pair pair = pair_of(scores, i);
-      const double gap =
-          measure == "co" ? pair.gap : measure == "co_tv" ? pair.tv : pair.flipped;
+      const double gap = measure == "co"      ? pair.gap
+                         : measure == "co_tv" ? pair.tv
+                                              : pair.flipped;
       if (std::isnan(gap)) continue;
       sum += weight_of(scores, i) * gap;
       weight += weight_of(scores, i);

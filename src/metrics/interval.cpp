@@ -38,8 +38,8 @@ double adjusted_confidence(double confidence, Index comparisons) {
 
 double normal_quantile(double confidence) {
   require_confidence(confidence);
-  // Newton on log P(|Z| > z) = log(1 - confidence). The left side is concave and falls, so from
-  // the second iterate on the steps come from one side and never overshoot.
+  // Newton on log P(|Z| > z) = log(1 - confidence). The left side is concave and falls, so
+  // from the second iterate on the steps come from one side and never overshoot.
   const double goal = std::log1p(-confidence);
   double z = 0;
   for (int k = 0; k < 100; ++k) {
@@ -96,7 +96,8 @@ Interval percentile(double value, std::vector<double> replicates, double confide
   if (std::isnan(value)) return {};
   const std::size_t all = replicates.size();
   std::erase_if(replicates, [](double x) { return std::isnan(x); });
-  if (replicates.empty() || 2 * replicates.size() < all) return {value, kUndefined, kUndefined};
+  if (replicates.empty() || 2 * replicates.size() < all)
+    return {value, kUndefined, kUndefined};
   std::sort(replicates.begin(), replicates.end());
   const double tail = (1 - confidence) / 2;
   return {value, quantile(replicates, tail), quantile(replicates, 1 - tail)};
@@ -112,10 +113,14 @@ Verdict judge(const Interval& interval, double limit) {
 
 std::string to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::none: return "none";
-    case Verdict::pass: return "pass";
-    case Verdict::fail: return "fail";
-    case Verdict::unclear: return "not enough evidence";
+    case Verdict::none:
+      return "none";
+    case Verdict::pass:
+      return "pass";
+    case Verdict::fail:
+      return "fail";
+    case Verdict::unclear:
+      return "not enough evidence";
   }
   return "none";
 }

@@ -18,7 +18,8 @@ std::int32_t most_probable(const Matrix& p, Index row) {
   return static_cast<std::int32_t>(best);
 }
 
-// +1 a row that became right, -1 one that became wrong: the only thing that a change rests on.
+// +1 a row that became right, -1 one that became wrong: the only thing that a change rests
+// on.
 struct Turned {
   Index gained = 0, lost = 0, same = 0;
 };
@@ -27,7 +28,8 @@ Turned turned(const Scored& before, const Scored& after) {
   Turned t;
   for (std::size_t i = 0; i < before.y.size(); ++i) {
     if (before.y[i] < 0) continue;
-    const bool was = before.decision[i] == before.y[i], is = after.decision[i] == after.y[i];
+    const bool was = before.decision[i] == before.y[i],
+               is = after.decision[i] == after.y[i];
     ++(was == is ? t.same : is ? t.gained : t.lost);
   }
   return t;
@@ -36,7 +38,8 @@ Turned turned(const Scored& before, const Scored& after) {
 }  // namespace
 
 void require_scored(const char* where, const Scored& scored) {
-  require_size(where, "decision", static_cast<Index>(scored.decision.size()), scored.rows());
+  require_size(where, "decision", static_cast<Index>(scored.decision.size()),
+               scored.rows());
   if (scored.labelled())
     require_size(where, "y", static_cast<Index>(scored.y.size()), scored.rows());
   const bool known = scored.favorable >= -1 && scored.favorable < scored.p.cols();
@@ -70,7 +73,8 @@ double threshold_for_rate(const Matrix& p, double rate) {
   require_option(rate >= 0 && rate <= 1, "threshold", "rate", rate, "between 0 and 1");
   if (p.rows() == 0 || p.cols() != 2) {
     throw Error(ErrorKind::bad_data,
-                fmt::format("threshold: {} rows with {} classes, needs rows with two", p.rows(), p.cols()),
+                fmt::format("threshold: {} rows with {} classes, needs rows with two",
+                            p.rows(), p.cols()),
                 "give a rate only for a model of two classes");
   }
   std::vector<double> score(static_cast<std::size_t>(p.rows()));
@@ -81,14 +85,16 @@ double threshold_for_rate(const Matrix& p, double rate) {
   }
   std::sort(score.begin(), score.end(), std::greater<>());
 
-  // A cut must not divide equal scores: the nearest ends of the run around the wanted place.
+  // A cut must not divide equal scores: the nearest ends of the run around the wanted
+  // place.
   const double wanted = rate * static_cast<double>(score.size());
   auto fewer = static_cast<std::size_t>(wanted);
   while (fewer > 0 && fewer < score.size() && score[fewer - 1] == score[fewer]) --fewer;
   auto more = static_cast<std::size_t>(std::ceil(wanted));
   while (more > 0 && more < score.size() && score[more - 1] == score[more]) ++more;
   const std::size_t cut =
-      wanted - static_cast<double>(fewer) <= static_cast<double>(more) - wanted ? fewer : more;
+      wanted - static_cast<double>(fewer) <= static_cast<double>(more) - wanted ? fewer
+                                                                                : more;
 
   const double above = cut == 0 ? std::max(1.0, score.front()) : score[cut - 1];
   const double below = cut == score.size() ? std::min(0.0, score.back()) : score[cut];

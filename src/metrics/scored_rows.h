@@ -4,7 +4,8 @@
 
 namespace fmd {
 
-// Sizes agree, labels and the favourable class are classes. Throws Error (bad_shape, bad_option).
+// Sizes agree, labels and the favourable class are classes. Throws Error (bad_shape,
+// bad_option).
 void require_scored(const char* where, const Scored& scored);
 
 // Both are so, and of the same rows.

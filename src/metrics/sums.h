@@ -14,7 +14,8 @@ struct Sums {
 
   void merge(const Sums& other) { values += other.values; }
   void save(ByteWriter& out) const {
-    out.put_array(std::span<const double>(values.data(), static_cast<std::size_t>(values.size())));
+    out.put_array(
+        std::span<const double>(values.data(), static_cast<std::size_t>(values.size())));
   }
   static Sums load(ByteReader& in) {
     const std::vector<double> read = in.get_array<double>();
