@@ -14,9 +14,9 @@
 
 namespace fmd {
 
-// "demographic_parity:sex=10": a soft group gap with its weight gamma in solve's objective.
 struct DebiasOptions {
-  std::string method = "solve";           // solve | average-column
+  std::string method = "solve";           // solve | path (solve's quadratic form: faster for
+                                          // large heads) | average-column
   std::vector<std::string> repair;        // attributes; empty = all of the task that are read
   std::optional<Limit> target;            // most accurate candidate that passes this
   double max_accuracy_loss = 0.01;        // without a target: least bias within this budget
@@ -24,10 +24,11 @@ struct DebiasOptions {
   bool best_effort = false;               // no candidate: take the least biased one
   bool keep_rate = false;                 // shift the intercept so that the favourable rate stays
   double holdout_share = 0.2;
-  Index points = 50;                      // candidates on the path
+  Index points = 30;                      // candidates along the path
   double anchor = 1, fit = 0;
   double mu = -1;                         // -1 = the model's l2
-  std::vector<Limit> gaps;                // value = gamma; measures *_soft
+  std::vector<Limit> gaps;                // "demographic_parity_soft:sex=10": gamma of a soft group
+                                          // gap in solve's objective
   AuditOptions audit;
 };
 
@@ -40,26 +41,49 @@ struct DebiasInput {
   std::string holdout_sha256, train_sha256, test_sha256;
 };
 
-struct DebiasOutcome {
-  Model model;            // repaired; the original when nothing was chosen
-  DebiasReport report;    // report.chosen = -1: no candidate
-};
+// A repair: candidates made on the edit part, one chosen on the hold-out. Nothing is written and
+// the input is not changed; the numbers of the report are measured by measure().
+class DebiasRun {
+ public:
+  // Throws Error(attribute_not_read), Error(bad_data) (too few rows for a hold-out, one class only),
+  // Error(bad_option), and what reading and encoding throw.
+  DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec);
+  ~DebiasRun();
+  DebiasRun(const DebiasRun&) = delete;
+  DebiasRun& operator=(const DebiasRun&) = delete;
 
-// Removes the bias of the chosen attributes from the head; see METHOD in docs/debias.md. Nothing is
-// written. Figures are measured on model(theta) in memory; see finish_debias().
-[[nodiscard]] DebiasOutcome debias(const DebiasInput& input, const DebiasOptions& options,
-                                   const Exec& exec);
+  [[nodiscard]] bool found() const;         // a candidate met the rule
+  [[nodiscard]] const Model& model() const; // the chosen one; the original when none was found
+  [[nodiscard]] const std::vector<PathPoint>& points() const;
+
+  // Figures of `repaired` (the file as it was read back) beside the original and the controls.
+  [[nodiscard]] DebiasReport measure(const Model& repaired) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 [[nodiscard]] std::string options_json(const DebiasOptions& options, std::uint64_t seed);
 
-// Files that a debias run leaves beside OUT.
+// Files that a repair leaves.
 struct DebiasFiles {
   std::filesystem::path out, receipt, undo, path, path_tensors;
   explicit DebiasFiles(const std::filesystem::path& out);
 };
 
-// The receipt beside OUT -> the original model's bytes. Throws Error(bad_model, wrong_model,
-// cannot_read).
+struct SaveOptions {
+  bool force = false;     // replace an OUT that exists
+  RunNote run;            // date and start; seconds are filled in
+};
+
+// Writes path, undo, receipt and, last, OUT; the receipt's figures are measured on the re-read OUT.
+// original: the model file's bytes. Either all files are there afterwards or none has changed.
+DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> original,
+                         const std::filesystem::path& out, const SaveOptions& options);
+
+// From a receipt, with OUT and OUT.undo beside it, the original model's bytes. Throws
+// Error(bad_model, wrong_model, cannot_read).
 [[nodiscard]] Bytes undo_bytes(const std::filesystem::path& receipt);
 
 }  // namespace fmd

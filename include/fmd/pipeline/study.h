@@ -61,7 +61,6 @@ struct StudyPairs {
 
 [[nodiscard]] Scored score(const Model& model, const Study& study, std::span<const Index> rows,
                            const Exec& exec);
-// c's scores are computed anew only where `scored` (of all rows of the study) is null.
 [[nodiscard]] PairScores score_pairs(const Model& model, const Study& study, const StudyPairs& pairs,
                                      const Exec& exec);
 
