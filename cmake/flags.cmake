@@ -1,0 +1,24 @@
+# How we compile ourselves; never exported to those who use the library.
+add_library(fmd_flags INTERFACE)
+target_compile_options(fmd_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion
+  $<$<BOOL:${FMD_WERROR}>:-Werror>
+  # No fused multiply-add unless we write it: results must not depend on what the
+  # compiler chose to contract.
+  -ffp-contract=off
+  # errno of sqrt and friends is never read, and setting it prevents vectorising.
+  -fno-math-errno
+  # __FILE__ relative to the project: the same binary from every directory.
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
+# Our own asserts stay on in every build. Eigen's check each coefficient access, which
+# costs too much where speed counts; all other builds have them.
+target_compile_definitions(fmd_flags INTERFACE $<$<CONFIG:Release>:EIGEN_NO_DEBUG>)
+
+if(FMD_USES_CCACHE)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(fmd_flags INTERFACE -fpch-preprocess)
+  elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(fmd_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endif()

@@ -1,0 +1,17 @@
+#include <cstdio>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+// gtest's own main would do, but where all data is expected to be there
+// (FMD_STRICT_SKIPS, set by ./dev under CI=true) a skipped test is a failed one.
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const int status = RUN_ALL_TESTS();
+  const int skipped = testing::UnitTest::GetInstance()->skipped_test_count();
+  if (status == 0 && skipped > 0 && std::getenv("FMD_STRICT_SKIPS") != nullptr) {
+    std::fprintf(stderr, "%d skipped test(s), and FMD_STRICT_SKIPS is set\n", skipped);
+    return 1;
+  }
+  return status;
+}
