@@ -6,7 +6,8 @@
 
 namespace fmd {
 
-static_assert(std::endian::native == std::endian::little, "states are written little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "states are written little-endian");
 
 void ByteWriter::put_raw(const void* data, std::size_t size) {
   const auto* first = static_cast<const std::uint8_t*>(data);
@@ -36,8 +37,8 @@ std::size_t ByteReader::count_of(std::size_t element) {
   const auto count = get<std::uint64_t>();
   if (count > left() / element) {
     throw Error(ErrorKind::bad_model,
-                fmt::format("{}: claims {} entries at byte {} but only {} bytes follow", what_,
-                            count, at_, left()),
+                fmt::format("{}: claims {} entries at byte {} but only {} bytes follow",
+                            what_, count, at_, left()),
                 "the file is cut off or damaged: make it again");
   }
   return static_cast<std::size_t>(count);

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "fmd/core/error.h"
 #include "fmd/core/types.h"
@@ -21,7 +21,8 @@ void require_option(bool ok, std::string_view where, std::string_view name, cons
 }
 
 // "solve: theta has 12 entries, needs 14"
-inline void require_size(std::string_view where, std::string_view name, Index has, Index needs) {
+inline void require_size(std::string_view where, std::string_view name, Index has,
+                         Index needs) {
   if (has == needs) return;
   throw Error(ErrorKind::bad_shape,
               fmt::format("{}: {} has {} entries, needs {}", where, name, has, needs));

@@ -6,11 +6,11 @@ namespace fmd {
 namespace {
 
 constexpr std::array<std::string_view, 18> kIds = {
-    "bad-option",   "cannot-read",        "cannot-write",    "output-exists",
-    "bad-csv",      "bad-value",          "missing-column",  "unknown-category",
-    "bad-data",     "bad-task",           "bad-model",       "wrong-model",
-    "bad-shape",    "attribute-not-read", "missing-dataset", "wrong-checksum",
-    "unsupported",  "numerical"};
+    "bad-option",  "cannot-read",        "cannot-write",    "output-exists",
+    "bad-csv",     "bad-value",          "missing-column",  "unknown-category",
+    "bad-data",    "bad-task",           "bad-model",       "wrong-model",
+    "bad-shape",   "attribute-not-read", "missing-dataset", "wrong-checksum",
+    "unsupported", "numerical"};
 
 }  // namespace
 

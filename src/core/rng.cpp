@@ -1,20 +1,99 @@
 #include "fmd/core/rng.h"
 
+#include <algorithm>
+#include <array>
+#include <cassert>
 #include <cmath>
 #include <numbers>
 #include <utility>
+
+#include "core/check.h"
 
 namespace fmd {
 namespace {
 
 constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15ull;  // 2^64 / golden ratio
 
-// SplitMix64's finaliser: a bijection of 64 bits whose outputs on a counter pass the usual tests.
+// SplitMix64's finaliser: a bijection of 64 bits whose outputs on a counter pass the usual
+// tests.
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
   return x ^ (x >> 31);
 }
+
+__extension__ typedef unsigned __int128 Wide;
+
+Wide multiply(std::uint64_t a, std::uint64_t b) { return static_cast<Wide>(a) * b; }
+
+// Mean below 10: walks up the distribution from 0, some ten steps.
+Index binomial_by_inversion(Index n, double p, Rng& rng) {
+  const double odds = p / (1 - p);
+  double u = rng.uniform();
+  double probability = std::exp(static_cast<double>(n) * std::log1p(-p));
+  Index k = 0;
+  while (u >= probability && k < n) {
+    u -= probability;
+    ++k;
+    probability *= odds * static_cast<double>(n - k + 1) / static_cast<double>(k);
+    // Past the mode and below the resolution of u: rounding has used up the distribution.
+    if (probability < 0x1p-60 && static_cast<double>(k) > static_cast<double>(n) * p) break;
+  }
+  return k;
+}
+
+// log k! minus Stirling's approximation (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2.
+double stirling_correction(double k) {
+  static constexpr std::array<double, 10> kSmall = {
+      0.0810614667953272582, 0.0413406959554092941, 0.0276779256849983391,
+      0.0207906721037650931, 0.0166446911898211922, 0.0138761288230707480,
+      0.0118967099458917701, 0.0104112652619720965, 0.0092554621827127329,
+      0.0083305634333628713};
+  if (k < 10) return kSmall[static_cast<std::size_t>(k)];
+  const double x = 1 / (k + 1);
+  return (1. / 12 - (1. / 360 - (1. / 1260 - 1. / 1680 * x * x) * x * x) * x * x) * x;
+}
+
+// Hörmann's transformed rejection with squeeze, for a mean of 10 or more and p <= 1/2.
+// About 1.2 pairs of uniforms a draw; most are accepted without a logarithm.
+class BinomialByRejection {
+ public:
+  BinomialByRejection(Index count, double p)
+      : n_(static_cast<double>(count)),
+        p_(p),
+        odds_(p / (1 - p)),
+        spread_(std::sqrt(n_ * p * (1 - p))),
+        b_(1.15 + 2.53 * spread_),
+        a_(-0.0873 + 0.0248 * b_ + 0.01 * p),
+        mode_(std::floor((n_ + 1) * p)) {}
+
+  Index draw(Rng& rng) const {
+    const double squeeze = 0.92 - 4.2 / b_;
+    for (;;) {
+      const double v = rng.uniform();
+      const double u = rng.uniform() - 0.5;
+      const double edge = 0.5 - std::abs(u);
+      const double k = std::floor((2 * a_ / edge + b_) * u + n_ * p_ + 0.5);
+      if (!(k >= 0 && k <= n_)) continue;
+      if (edge >= 0.07 && v <= squeeze) return static_cast<Index>(k);
+      const double hat = (2.83 + 5.1 / b_) * spread_ / (a_ / (edge * edge) + b_);
+      if (std::log(v * hat) <= log_ratio_to_mode(k)) return static_cast<Index>(k);
+    }
+  }
+
+ private:
+  // log of P(k) / P(mode), written so that large n cancels inside the logarithms.
+  double log_ratio_to_mode(double k) const {
+    const double m = mode_;
+    return (m + 0.5) * std::log((m + 1) / (odds_ * (n_ - m + 1))) +
+           (n_ + 1) * std::log((n_ - m + 1) / (n_ - k + 1)) +
+           (k + 0.5) * std::log(odds_ * (n_ - k + 1) / (k + 1)) + stirling_correction(m) +
+           stirling_correction(n_ - m) - stirling_correction(k) -
+           stirling_correction(n_ - k);
+  }
+
+  double n_, p_, odds_, spread_, b_, a_, mode_;
+};
 
 }  // namespace
 
@@ -29,13 +108,14 @@ std::uint64_t Rng::next() { return mix(key_ + kStep * ++counter_); }
 double Rng::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
 Index Rng::below(Index n) {
-  // Lemire: the high half of a 64 x 64 product, rejecting the few values that would be unfair.
+  // Lemire: the high half of a 64 x 64 product, rejecting the few values that would be
+  // unfair.
+  assert(n > 0);
   const auto range = static_cast<std::uint64_t>(n);
-  unsigned __int128 product = static_cast<unsigned __int128>(next()) * range;
+  Wide product = multiply(next(), range);
   if (static_cast<std::uint64_t>(product) < range) {
     const std::uint64_t unfair = (0 - range) % range;
-    while (static_cast<std::uint64_t>(product) < unfair)
-      product = static_cast<unsigned __int128>(next()) * range;
+    while (static_cast<std::uint64_t>(product) < unfair) product = multiply(next(), range);
   }
   return static_cast<Index>(product >> 64);
 }
@@ -45,11 +125,42 @@ double Rng::normal() {
   return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 
+Index Rng::binomial(Index n, double p) {
+  require_option(n >= 0, "binomial", "n", n, ">= 0");
+  require_option(p >= 0 && p <= 1, "binomial", "p", p, "in [0, 1]");
+  if (n == 0 || p == 0) return 0;
+  if (p > 0.5) return n - binomial(n, 1 - p);
+  if (static_cast<double>(n) * p < 10) return binomial_by_inversion(n, p, *this);
+  return BinomialByRejection(n, p).draw(*this);
+}
+
+void Rng::multinomial(Index total, const std::vector<double>& probability,
+                      std::vector<Index>& counts) {
+  require_option(total >= 0, "multinomial", "total", total, ">= 0");
+  // Sums from the back: what is left after a cell keeps its relative precision.
+  std::vector<double> rest(probability.size() + 1, 0.0);
+  for (std::size_t i = probability.size(); i-- > 0;) {
+    require_option(probability[i] >= 0 && std::isfinite(probability[i]), "multinomial",
+                   "probability", probability[i], ">= 0 and finite");
+    rest[i] = rest[i + 1] + probability[i];
+  }
+  require_option(total == 0 || rest[0] > 0, "multinomial", "probability", "all zero",
+                 "positive somewhere");
+  counts.assign(probability.size(), 0);
+  for (std::size_t i = 0; i < probability.size() && total > 0; ++i) {
+    if (probability[i] <= 0) continue;
+    const bool last = rest[i + 1] <= 0;
+    counts[i] = last ? total : binomial(total, std::min(1.0, probability[i] / rest[i]));
+    total -= counts[i];
+  }
+}
+
 std::vector<Index> permutation(Index n, Rng& rng) {
   std::vector<Index> order(static_cast<std::size_t>(n));
   for (Index i = 0; i < n; ++i) order[static_cast<std::size_t>(i)] = i;
   for (Index i = n - 1; i > 0; --i)
-    std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(rng.below(i + 1))]);
+    std::swap(order[static_cast<std::size_t>(i)],
+              order[static_cast<std::size_t>(rng.below(i + 1))]);
   return order;
 }
 

@@ -11,19 +11,20 @@
 
 namespace fmd {
 
-// A sum over rows: merge adds what another one saw, save and load carry it between files and
-// machines. Adding a block is the caller's function, see reduce().
+// A sum over rows: merge adds what another one saw, save and load carry it between files
+// and machines. Adding a block is the caller's function, see reduce().
 template <typename A>
-concept Accumulator = std::movable<A> && requires(A a, const A& b, ByteWriter& out, ByteReader& in) {
+concept Accumulator = std::movable<A> &&
+    requires(A a, const A& b, ByteWriter& out, ByteReader& in) {
   a.merge(b);
   b.save(out);
   { A::load(in) } -> std::same_as<A>;
 };
 
-// The sum over some blocks, as complete nodes of the fixed binary tree over block numbers: node
-// (level l, index i) holds blocks [i 2^l, (i+1) 2^l). Floating-point sums depend on the order of
-// additions; since every sum here follows this tree, threads, files and machines that each hold a
-// part arrive at the same bits, whoever did what.
+// The sum over some blocks, as complete nodes of the fixed binary tree over block numbers:
+// node (level l, index i) holds blocks [i 2^l, (i+1) 2^l). Floating-point sums depend on
+// the order of additions; since every sum here follows this tree, threads, files and
+// machines that each hold a part arrive at the same bits, whoever did what.
 template <Accumulator A>
 class Partial {
  public:
@@ -47,8 +48,9 @@ class Partial {
     for (auto& [at, state] : other.nodes_) insert(at.first, at.second, std::move(state));
   }
 
-  // The whole sum. Nodes without a sibling (the number of blocks is no power of two) are merged
-  // from left to right, which is the same for every way of getting here. Needs at least one node.
+  // The whole sum. Nodes without a sibling (the number of blocks is no power of two) are
+  // merged from left to right, which is the same for every way of getting here. Needs at
+  // least one node.
   [[nodiscard]] A finish() && {
     std::map<Index, A*> from_left;
     for (auto& [at, state] : nodes_) from_left.emplace(at.second << at.first, &state);
@@ -83,11 +85,11 @@ class Partial {
   std::map<std::pair<int, Index>, A> nodes_;
 };
 
-// Sums blocks [first, last) on the pool: make() gives an empty state, add(state, b) adds block b.
-// At most threads + log2(blocks) states live at a time.
+// Sums blocks [first, last) on the pool: make() gives an empty state, add(state, b) adds
+// block b. At most threads + log2(blocks) states live at a time.
 template <Accumulator A, typename Make, typename Add>
-[[nodiscard]] Partial<A> reduce_part(Index first, Index last, const Make& make, const Add& add,
-                                     const Exec& exec) {
+[[nodiscard]] Partial<A> reduce_part(Index first, Index last, const Make& make,
+                                     const Add& add, const Exec& exec) {
   Partial<A> partial;
   std::mutex mutex;
   exec.for_each(last - first, [&](Index i) {

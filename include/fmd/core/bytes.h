@@ -10,18 +10,16 @@
 
 namespace fmd {
 
-// States to and from bytes, little-endian, with every length checked on the way back. The same
-// state gives the same bytes on every machine that fmd supports.
+// States to and from bytes, little-endian, with every length checked on the way back. The
+// same state gives the same bytes on every machine that fmd supports.
 class ByteWriter {
  public:
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  void put(const T& value) {
-    put_raw(&value, sizeof(T));
-  }
-  void put_text(std::string_view text);        // u64 length, bytes
+  requires std::is_trivially_copyable_v<T>
+  void put(const T& value) { put_raw(&value, sizeof(T)); }
+  void put_text(std::string_view text);  // u64 length, bytes
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   void put_array(std::span<const T> values) {  // u64 count, elements
     put(static_cast<std::uint64_t>(values.size()));
     put_raw(values.data(), values.size_bytes());
@@ -36,22 +34,21 @@ class ByteWriter {
 };
 
 // Reads what ByteWriter wrote. Every read past the end or length that cannot be throws
-// Error(bad_model, "<what>: ends after N bytes ..."); memory is taken only for bytes that exist.
+// Error(bad_model, "<what>: ends after N bytes ..."); memory is taken only for bytes that
+// exist.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::uint8_t> bytes, std::string what = "state");
 
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  T get() {
+  requires std::is_trivially_copyable_v<T> T get() {
     T value;
     get_raw(&value, sizeof(T));
     return value;
   }
   [[nodiscard]] std::string get_text();
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  std::vector<T> get_array() {
+  requires std::is_trivially_copyable_v<T> std::vector<T> get_array() {
     std::vector<T> values(count_of(sizeof(T)));
     get_raw(values.data(), values.size() * sizeof(T));
     return values;

@@ -6,22 +6,23 @@
 
 namespace fmd {
 
-// What went wrong, by meaning. The order is frozen: the command exits with 2 for bad_option and
-// 10 + the number for every other kind, and docs/errors.md lists cause and remedy of each id.
+// What went wrong, by meaning. The order is frozen: the command exits with 2 for bad_option
+// and 10 + the number for every other kind, and docs/errors.md lists cause and remedy of
+// each id.
 enum class ErrorKind {
-  bad_option,          // 2   a flag or option has a value that makes no sense
-  cannot_read,         // 11  a file is absent, a folder, or not readable
-  cannot_write,        // 12  the folder is missing, read-only or full
-  output_exists,       // 13  OUT is there already, or is the input itself
-  bad_csv,             // 14  a table's text is damaged: ragged row, open quote, NUL, UTF-16
-  bad_value,           // 15  a cell cannot be used: not a number, not finite, missing label
-  missing_column,      // 16  a column that the task or the model needs is not in the table
-  unknown_category,    // 17  a category that the encoder has never seen
-  bad_data,            // 18  the rows cannot answer: one class only, an empty group, no rows
-  bad_task,            // 19  task.toml or the model's task is damaged or contradicts itself
-  bad_model,           // 20  a model file is truncated, hostile or not one of ours
-  wrong_model,         // 21  model and data (or receipt and file) do not belong together
-  bad_shape,           // 22  sizes disagree: pairs, tensors, parameters
+  bad_option,        // 2   a flag or option has a value that makes no sense
+  cannot_read,       // 11  a file is absent, a folder, or not readable
+  cannot_write,      // 12  the folder is missing, read-only or full
+  output_exists,     // 13  OUT is there already, or is the input itself
+  bad_csv,           // 14  a table's text is damaged: ragged row, open quote, NUL, UTF-16
+  bad_value,         // 15  a cell cannot be used: not a number, not finite, missing label
+  missing_column,    // 16  a column that the task or the model needs is not in the table
+  unknown_category,  // 17  a category that the encoder has never seen
+  bad_data,          // 18  the rows cannot answer: one class only, an empty group, no rows
+  bad_task,          // 19  task.toml or the model's task is damaged or contradicts itself
+  bad_model,         // 20  a model file is truncated, hostile or not one of ours
+  wrong_model,       // 21  model and data (or receipt and file) do not belong together
+  bad_shape,         // 22  sizes disagree: pairs, tensors, parameters
   attribute_not_read,  // 23  a flip of an attribute that the model does not read
   missing_dataset,     // 24  a named data set is not on this machine
   wrong_checksum,      // 25  a file's SHA-256 is not the one that is on record
@@ -35,8 +36,8 @@ enum class ErrorKind {
 // Exit code of the command for this kind.
 [[nodiscard]] int exit_code(ErrorKind kind);
 
-// Thrown on wrong use and bad input. The message says where, what came and what is needed; the
-// hint is an action. Numerical outcomes (no convergence) are summaries, not exceptions.
+// Thrown on wrong use and bad input. The message says where, what came and what is needed;
+// the hint is an action. Numerical outcomes (no convergence) are summaries, not exceptions.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::string hint = "")

@@ -9,8 +9,8 @@
 
 namespace fmd {
 
-// How far a long piece of work is: stage, done, total (0 = unknown). Called from one thread at a
-// time, at most some 20 times a second; must not throw.
+// How far a long piece of work is: stage, done, total (0 = unknown). Called from one thread
+// at a time, at most some 20 times a second; must not throw.
 using Progress = std::function<void(std::string_view stage, Index done, Index total)>;
 
 // How to run, never what to compute: results do not depend on pool or progress, to the bit.

@@ -18,10 +18,12 @@ using Hash = std::array<std::uint8_t, 32>;  // SHA-256
 [[nodiscard]] std::string hex(const Hash& hash);
 
 // A 64-bit hash of a few bytes, for row fingerprints. Same value on every machine.
-[[nodiscard]] std::uint64_t hash64(std::span<const std::uint8_t> bytes, std::uint64_t seed = 0);
+[[nodiscard]] std::uint64_t hash64(std::span<const std::uint8_t> bytes,
+                                   std::uint64_t seed = 0);
 
 // A file's bytes, mapped where possible (pipes and /dev/stdin are read into memory).
-// Throws Error(cannot_read) that names the path and the reason (absent, a folder, no permission).
+// Throws Error(cannot_read) that names the path and the reason (absent, a folder, no
+// permission).
 class FileView {
  public:
   [[nodiscard]] static FileView open(const std::filesystem::path& path);
@@ -38,16 +40,18 @@ class FileView {
   std::unique_ptr<State> state_;
 };
 
-// Output files that appear together or not at all. Each is written to a temporary name beside its
-// target (".<name>.fmd-tmp"), synced, and renamed by commit() in the order given; the last one is
-// the one that counts (OUT). An interrupted run leaves the old files or the new ones:
+// Output files that appear together or not at all. Each is written to a temporary name
+// beside its target (".<name>.fmd-tmp"), synced, and renamed by commit() in the order
+// given; the last one is the one that counts (OUT). An interrupted run leaves the old files
+// or the new ones:
 //  - nothing existed before: side files first, OUT last; OUT is there only when all are;
-//  - OUT is replaced (force): a journal ("<OUT>.fmd-journal") makes the set of renames one step; a
+//  - OUT is replaced (force): a journal ("<OUT>.fmd-journal") makes the set of renames one
+//  step; a
 //    run that was killed in between is completed or taken back by recover().
-// Whatever is not committed is removed by the destructor; temporary files of a killed run are
-// removed by the next OutputFiles on the same targets.
-// Throws Error(output_exists) when a target exists and force is off, Error(cannot_write) with the
-// path and the system's reason.
+// Whatever is not committed is removed by the destructor; temporary files of a killed run
+// are removed by the next OutputFiles on the same targets. Throws Error(output_exists) when
+// a target exists and force is off, Error(cannot_write) with the path and the system's
+// reason.
 class OutputFiles {
  public:
   struct Options {
@@ -63,7 +67,8 @@ class OutputFiles {
   // Writes and syncs the temporary file of a target (reserved or not).
   void write(const std::filesystem::path& target, std::span<const std::uint8_t> bytes);
   void write(const std::filesystem::path& target, std::string_view text);
-  // Where the bytes of a written, not yet committed target are: for measuring the re-read file.
+  // Where the bytes of a written, not yet committed target are: for measuring the re-read
+  // file.
   [[nodiscard]] std::filesystem::path temporary(const std::filesystem::path& target) const;
   void commit();  // renames in the order of write()
 
@@ -72,7 +77,8 @@ class OutputFiles {
   std::unique_ptr<State> state_;
 };
 
-// Completes or takes back what a killed run left around this OUT. Cheap when there is nothing.
+// Completes or takes back what a killed run left around this OUT. Cheap when there is
+// nothing.
 void recover(const std::filesystem::path& out);
 
 // One file, atomically: reserve, write, commit.

@@ -7,8 +7,8 @@
 
 namespace fmd {
 
-// Worker threads that wait for work without spinning. One pool serves a whole run; the calling
-// thread works too, so ThreadPool(1) starts no thread at all.
+// Worker threads that wait for work without spinning. One pool serves a whole run; the
+// calling thread works too, so ThreadPool(1) starts no thread at all.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads = 0);  // 0 = the machine's cores, at most 64
@@ -18,9 +18,9 @@ class ThreadPool {
 
   [[nodiscard]] int threads() const;
 
-  // Calls body(i) for i = 0 .. count-1, each once, in any order; returns when all are done. If
-  // calls throw, the exception of the smallest i is rethrown and calls not yet begun are left out.
-  // A call from inside a body runs in place.
+  // Calls body(i) for i = 0 .. count-1, each once, in any order; returns when all are done.
+  // If calls throw, the exception of the smallest i is rethrown and calls not yet begun are
+  // left out. A call from inside a body runs in place.
   void run(Index count, const std::function<void(Index)>& body);
 
  private:

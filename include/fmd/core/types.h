@@ -1,8 +1,9 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <cstdint>
 #include <vector>
+
+#include <Eigen/Core>
 
 namespace fmd {
 
@@ -15,9 +16,9 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 
 using Bytes = std::vector<std::uint8_t>;
 
-// Block b of n rows is rows [4096 b, min(n, 4096 (b + 1))): the one unit of work for threads,
-// files and machines. The number is part of the results' definition (sums are merged block by
-// block), so changing it changes last bits.
+// Block b of n rows is rows [4096 b, min(n, 4096 (b + 1))): the one unit of work for
+// threads, files and machines. The number is part of the results' definition (sums are
+// merged block by block), so changing it changes last bits.
 inline constexpr Index kBlockRows = 4096;
 
 [[nodiscard]] constexpr Index block_count(Index rows) {

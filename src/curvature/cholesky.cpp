@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+#include "core/lapack.h"
+#include "fmd/curvature/inverse_hessian.h"
+
+namespace fmd {
+namespace {
+
+constexpr double kSmallestRcond = 1e-12;
+constexpr double kDampingShare = 1e-4;     // of the mean eigenvalue
+constexpr double kExternalShare = 1e-2;    // H from other rows than the training rows
+constexpr int kMostTries = 20;
+
+// Cholesky factor in place (row-major lower); false when A is not positive definite.
+bool factor(Matrix& A) {
+  const int n = static_cast<int>(A.rows());
+  int info = 0;
+  dpotrf_("U", &n, A.data(), &n, &info);
+  return info == 0;
+}
+
+// Estimate of 1 / (|A| |A^-1|) in the 1-norm from A's factor.
+double rcond_of(const Matrix& L, double norm) {
+  const int n = static_cast<int>(L.rows());
+  int info = 0;
+  double rcond = 0;
+  std::vector<double> work(static_cast<std::size_t>(3 * n));
+  std::vector<int> iwork(static_cast<std::size_t>(n));
+  dpocon_("U", &n, L.data(), &n, &norm, &rcond, work.data(), iwork.data(), &info);
+  return rcond;
+}
+
+// b's columns become A^-1 b. LAPACK wants right-hand sides column by column.
+void solve_factored(const Matrix& L, Eigen::MatrixXd& b) {
+  const int n = static_cast<int>(L.rows()), count = static_cast<int>(b.cols());
+  int info = 0;
+  if (n > 0 && count > 0) dpotrs_("U", &n, &count, L.data(), &n, b.data(), &n, &info);
+}
+
+class Cholesky final : public InverseHessian {
+ public:
+  Cholesky(Matrix H, Matrix L, double damping, double rcond)
+      : H_(std::move(H)), L_(std::move(L)), damping_(damping), rcond_(rcond) {}
+
+  [[nodiscard]] Index dim() const override { return H_.rows(); }
+  [[nodiscard]] double damping() const override { return damping_; }
+
+  [[nodiscard]] SolveResult apply(const Matrix& b) const override {
+    require_size("cholesky", "a right-hand side", b.rows(), dim());
+    Eigen::MatrixXd x = b;
+    solve_factored(L_, x);
+    Eigen::MatrixXd rest = b - H_ * x;
+    // One round of refinement: the residual falls to rounding also for large condition numbers.
+    Eigen::MatrixXd correction = rest;
+    solve_factored(L_, correction);
+    const Eigen::MatrixXd refined = x + correction;
+    const Eigen::MatrixXd refined_rest = b - H_ * refined;
+    SolveResult result;
+    result.x = x;
+    double worst = 0;
+    for (Index j = 0; j < b.cols(); ++j) {
+      const double size = b.col(j).norm();
+      double left = rest.col(j).norm();
+      if (refined_rest.col(j).norm() < left) {
+        result.x.col(j) = refined.col(j);
+        left = refined_rest.col(j).norm();
+      }
+      const double residual = size > 0 ? left / size : 0;
+      if (!(residual <= worst)) worst = residual;  // NaN too
+    }
+    result.summary = {.converged = worst < 1e-8,
+                      .residual = worst,
+                      .damping = damping_,
+                      .rcond = rcond_,
+                      .iterations = 0,
+                      .solver = "cholesky"};
+    return result;
+  }
+
+ private:
+  Matrix H_, L_;  // H_ with the damping
+  double damping_, rcond_;
+};
+
+struct Attempt {
+  bool ok = false;
+  Matrix H, L;
+};
+
+Attempt damped(const Matrix& H, double damping) {
+  Attempt attempt{false, H, {}};
+  attempt.H.diagonal().array() += damping;
+  attempt.L = attempt.H;
+  attempt.ok = factor(attempt.L);
+  return attempt;
+}
+
+[[noreturn]] void not_positive(double damping) {
+  throw Error(ErrorKind::numerical,
+              fmt::format("cholesky: the matrix is not positive definite with damping {}",
+                          damping),
+              "use a larger damping, or leave it to the rule");
+}
+
+}  // namespace
+
+std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H, const DampingOptions& options) {
+  if (H.rows() != H.cols()) {
+    throw Error(ErrorKind::bad_shape,
+                fmt::format("cholesky: the matrix is {} x {}, must be square", H.rows(),
+                            H.cols()));
+  }
+  require_option(options.damping >= 0 || options.damping == -1, "cholesky", "damping",
+                 options.damping, ">= 0, or -1 for the rule");
+  if (!H.allFinite())
+    throw Error(ErrorKind::numerical, "cholesky: the matrix has entries that are not finite");
+
+  const Index n = H.rows();
+  Attempt attempt = damped(H, 0);
+  const double norm = n > 0 ? H.cwiseAbs().rowwise().sum().maxCoeff() : 0;
+  const double rcond = attempt.ok ? (n > 0 ? rcond_of(attempt.L, norm) : 1) : 0;
+  double damping = std::max(options.damping, 0.0);
+  if (options.damping < 0 && (options.external || !(rcond > kSmallestRcond))) {
+    const double mean = n > 0 ? H.trace() / static_cast<double>(n) : 0;
+    damping = (options.external ? kExternalShare : kDampingShare) * mean;
+    if (!(damping > 0)) damping = kDampingShare;  // H = 0
+  }
+  if (damping > 0) attempt = damped(H, damping);
+  for (int tries = 0; !attempt.ok && options.damping < 0 && tries < kMostTries; ++tries) {
+    damping *= 10;
+    attempt = damped(H, damping);
+  }
+  if (!attempt.ok) not_positive(damping);
+  return std::make_unique<Cholesky>(std::move(attempt.H), std::move(attempt.L), damping, rcond);
+}
+
+bool solve_spd(Matrix A, Vector& b) {
+  require_size("solve", "b", b.size(), A.rows());
+  if (!factor(A)) return false;
+  Eigen::MatrixXd x = b;
+  solve_factored(A, x);
+  if (!x.allFinite()) return false;
+  b = x.col(0);
+  return true;
+}
+
+}  // namespace fmd

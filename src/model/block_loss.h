@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+
+#include "fmd/core/types.h"
+#include "fmd/model/rows.h"
+
+// The functions of model/head.h on logits, for whole blocks at once.
+namespace fmd {
+
+// p = probabilities of all classes for a block's logits (rows x outputs -> rows x classes).
+void block_probabilities(const Matrix& z, Eigen::Ref<Matrix> p);
+
+// Turns a block's logits into d(w L) / dz in place and returns sum_i w_i L_i over entries
+// [first, first + z.rows()) of rows. Weight 0 counts as removed: such a row's label is not read.
+double block_loss_gradient(const Rows& rows, Index first, Matrix& z);
+
+// The weights of a block's entries; empty when all are 1.
+std::vector<double> block_weights(const Rows& rows, Index first, Index count);
+
+}  // namespace fmd

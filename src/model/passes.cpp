@@ -1,0 +1,99 @@
+#include <cmath>
+
+#include "core/check.h"
+#include "fmd/core/accumulator.h"
+#include "fmd/model/head.h"
+#include "model/block_loss.h"
+
+namespace fmd {
+namespace {
+
+struct ObjectiveSum {
+  double value = 0;
+  Vector gradient;
+
+  void merge(const ObjectiveSum& other) {
+    value += other.value;
+    gradient += other.gradient;
+  }
+  void save(ByteWriter& out) const {
+    out.put(value);
+    out.put_array(
+        std::span<const double>(gradient.data(), static_cast<std::size_t>(gradient.size())));
+  }
+  static ObjectiveSum load(ByteReader& in) {
+    ObjectiveSum sum;
+    sum.value = in.get<double>();
+    const auto values = in.get_array<double>();
+    sum.gradient =
+        Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+    return sum;
+  }
+};
+
+void require_fit(const Head& head, const Rows& rows, const Vector& theta) {
+  require_size("head", "theta", theta.size(), head.parameters());
+  if (rows.X == nullptr) throw Error(ErrorKind::bad_shape, "head: the rows have no features");
+  require_size("head", "a row of features", rows.X->cols(), head.inputs());
+}
+
+}  // namespace
+
+Matrix all_logits(const Head& head, const Rows& rows, const Vector& theta, const Exec& exec) {
+  require_fit(head, rows, theta);
+  Matrix all(rows.size(), head.outputs());
+  exec.for_each(block_count(rows.size()), [&](Index b) {
+    Scratch scratch;
+    Matrix z;
+    head.logits(rows.block(b, scratch), theta, z);
+    all.middleRows(b * kBlockRows, z.rows()) = z;
+  });
+  return all;
+}
+
+Matrix all_probabilities(const Head& head, const Rows& rows, const Vector& theta,
+                         const Exec& exec) {
+  require_fit(head, rows, theta);
+  Matrix all(rows.size(), classes_of(head.outputs()));
+  exec.for_each(block_count(rows.size()), [&](Index b) {
+    Scratch scratch;
+    Matrix z;
+    head.logits(rows.block(b, scratch), theta, z);
+    block_probabilities(z, all.middleRows(b * kBlockRows, z.rows()));
+  });
+  return all;
+}
+
+Objective objective(const Head& head, const Rows& rows, const Vector& theta, double l2,
+                    double rows_in_mean, const Exec& exec) {
+  require_fit(head, rows, theta);
+  require_option(l2 >= 0, "objective", "l2", l2, ">= 0");
+  require_option(rows_in_mean >= 0, "objective", "rows_in_mean", rows_in_mean, ">= 0");
+  const double n = rows_in_mean > 0 ? rows_in_mean : static_cast<double>(rows.size());
+  auto sum = reduce<ObjectiveSum>(
+      block_count(rows.size()),
+      [&] { return ObjectiveSum{0, Vector::Zero(head.parameters())}; },
+      [&](ObjectiveSum& state, Index b) {
+        Scratch scratch;
+        Matrix z;
+        const FeatureBlock block = rows.block(b, scratch);
+        head.logits(block, theta, z);
+        state.value += block_loss_gradient(rows, b * kBlockRows, z);
+        head.vjp(block, theta, z, state.gradient);
+      },
+      exec);
+  const Vector ridge = ridge_gradient(head, theta, l2);
+  if (n == 0) return {0.5 * ridge.dot(theta), ridge};
+  return {sum.value / n + 0.5 * ridge.dot(theta), sum.gradient / n + ridge};
+}
+
+Vector ridge_gradient(const Head& head, const Vector& theta, double l2) {
+  require_size("head", "theta", theta.size(), head.parameters());
+  Vector ridge = l2 * theta;
+  // A linear head: every row of inputs + 1 parameters ends with its intercept.
+  const Index stride = head.inputs() + 1;
+  for (Index j = stride - 1; j < ridge.size(); j += stride) ridge[j] = 0;
+  return ridge;
+}
+
+}  // namespace fmd
