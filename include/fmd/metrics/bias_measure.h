@@ -13,15 +13,16 @@ namespace fmd {
 
 // One row, or one pair, as a bias measure sees it.
 struct MeasureRow {
-  std::span<const double> z;      // logits
-  std::span<const double> zbar;   // of the counterfactual side; empty for measures on rows
+  std::span<const double> z;     // logits
+  std::span<const double> zbar;  // of the counterfactual side; empty for measures on rows
   std::int32_t y = -1;
-  std::int32_t group = -1;        // for measures on rows
+  std::int32_t group = -1;  // for measures on rows
   double weight = 1;
 };
 
-// A differentiable bias B = F(s), s = sum over rows of weighted statistics. That form streams,
-// merges and bootstraps; its gradient needs a second pass: dB/dz = (dF/ds) . (ds/dz).
+// A differentiable bias B = F(s), s = sum over rows of weighted statistics. That form
+// streams, merges and bootstraps; its gradient needs a second pass: dB/dz = (dF/ds) .
+// (ds/dz).
 class BiasMeasure {
  public:
   virtual ~BiasMeasure() = default;
@@ -32,24 +33,26 @@ class BiasMeasure {
   // B from the sums; writes dF/ds.
   virtual double value(std::span<const double> s, std::span<double> dF) const = 0;
   // Adds dB/dz and, for pairs, dB/dzbar of one row.
-  virtual void dlogits(const MeasureRow& row, std::span<const double> dF, std::span<double> dz,
-                       std::span<double> dzbar) const = 0;
+  virtual void dlogits(const MeasureRow& row, std::span<const double> dF,
+                       std::span<double> dz, std::span<double> dzbar) const = 0;
 };
 
 struct MeasureOptions {
-  int favorable = 1;      // class whose score the group measures average
-  Index groups = 2;       // number of groups
-  double sharpen = 1;     // group measures use sigma(sharpen z): 4 is near a decision
+  int favorable = 1;   // class whose score the group measures average
+  Index groups = 2;    // number of groups
+  double sharpen = 1;  // group measures use sigma(sharpen z): 4 is near a decision
 };
 
 // "co", "co_tv", "consistency" (mean |p - pbar|^2 over all classes), on pairs;
-// "demographic_parity_soft" (Eq. 10), "equal_opportunity_soft" (Eq. 11: favourable labels only),
-// "false_positive_soft" (the others), "loss", on rows. Two groups: mean score of group 0 minus group
-// 1 (signed); more: sum_g share_g (m_g - m)^2. Throws Error(bad_option) that lists the names.
+// "demographic_parity_soft" (Eq. 10), "equal_opportunity_soft" (Eq. 11: favourable labels
+// only), "false_positive_soft" (the others), "loss", on rows. Two groups: mean score of
+// group 0 minus group 1 (signed); more: sum_g share_g (m_g - m)^2. Throws Error(bad_option)
+// that lists the names.
 [[nodiscard]] std::unique_ptr<BiasMeasure> make_measure(const std::string& name,
                                                         const MeasureOptions& options = {});
 
-// What a measure is taken on: pairs, or rows with a group for each entry of rows.X (-1 = none).
+// What a measure is taken on: pairs, or rows with a group for each entry of rows.X (-1 =
+// none).
 struct MeasureData {
   const PairSet* pairs = nullptr;
   Rows rows;
@@ -58,7 +61,7 @@ struct MeasureData {
 
 struct MeasureValue {
   double value = 0;
-  Vector gradient;   // dB/dtheta; empty when not asked for
+  Vector gradient;  // dB/dtheta; empty when not asked for
 };
 
 [[nodiscard]] MeasureValue evaluate(const BiasMeasure& measure, const MeasureData& data,

@@ -9,49 +9,56 @@
 
 namespace fmd {
 
-// Scores of both sides of pairs (Eq. 3-4). Pair i belongs to source row unit[i]; pairs of a unit
-// are adjacent.
+// Scores of both sides of pairs (Eq. 3-4). Pair i belongs to source row unit[i]; pairs of a
+// unit are adjacent.
 struct PairScores {
-  Matrix p, pbar;                        // pairs x classes
-  std::vector<std::int32_t> y;           // class whose probability counts; -1 or empty = unknown
+  Matrix p, pbar;               // pairs x classes
+  std::vector<std::int32_t> y;  // class whose probability counts; -1 or empty = unknown
   std::vector<std::int32_t> decision, decision_bar;
   std::vector<Index> unit;
-  std::vector<float> weight;             // sums to 1 per unit
-  std::vector<std::int32_t> from, to;    // attribute values; empty for given pairs
+  std::vector<float> weight;  // > 0; sums to 1 per unit; empty = all pairs of a unit alike
+  std::vector<std::int32_t> from, to;  // attribute values; empty for given pairs
 };
 
 struct FlipOptions {
   double confidence = 0.95;
   Index replicates = 1000;
-  Index min_rows = 100;   // values with fewer rows stay out of co_large and co_worst
+  Index min_rows = 100;  // values with fewer rows stay out of co_large and co_worst
 };
 
 // One ordered pair of values.
 struct FlipCell {
   std::int32_t from = 0, to = 0;
-  Index rows = 0;
-  Interval co;              // mean gap of these pairs
-  double signed_change = 0; // mean p_fav(to) - p_fav(from); class 1 of two, the label's class else
+  Index rows = 0;  // = pairs of this cell
+  Interval co;     // mean gap of these pairs; rows with the value `from` are resampled
+  double signed_change =
+      0;  // mean p_fav(to) - p_fav(from); class 1 of two, the label's class else
   double flip_rate = 0;
 };
 
 struct FlipReport {
   Index units = 0, pairs = 0;
-  Interval co;         // flip gap: mean |p_y(c) - p_y(cbar)|; undefined without labels for C > 2
+  Interval co;  // flip gap: mean |p_y(c) - p_y(cbar)|; undefined without labels for C > 2
   Interval co_tv;      // mean 1/2 sum_k |p_k(c) - p_k(cbar)|: needs no label
   Interval flip_rate;  // share of pairs whose decision differs
   Interval co_large;   // co over pairs between values with >= min_rows rows
   Index large_values = 0;
-  double share_still = 0;       // share of pairs with a gap below 1e-6
+  double share_still = 0;       // share of pairs whose co_tv is below 1e-6
   std::vector<FlipCell> cells;  // every ordered pair of values; empty for given pairs
   int worst = -1;               // cell with the largest co among the large ones
 };
 
+// Every figure is a mean over units of the weighted mean over a unit's pairs; bootstrap
+// resamples units. Pairs without a label are left out of co, and so out of co_large and the
+// cells' co, when there are more than two classes. Two classes: co = co_tv, with or without
+// labels. values: number of the attribute's values. Cost: twice replicates x units draws
+// (see bootstrap_sums). Throws Error (bad_shape, bad_option).
 [[nodiscard]] FlipReport flip_report(const PairScores& scores, Index values,
                                      const FlipOptions& options, const Exec& exec);
 
 // Mean gap per unit, in order of units: what bootstrap and paired comparisons resample.
-// measure: "co" | "co_tv" | "flip_rate".
+// measure: "co" | "co_tv" | "flip_rate". NaN for a unit whose co cannot be told (no label).
+// Throws Error (bad_shape, bad_option).
 [[nodiscard]] Vector unit_gaps(const PairScores& scores, const std::string& measure);
 
 }  // namespace fmd

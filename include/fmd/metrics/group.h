@@ -13,62 +13,72 @@ namespace fmd {
 struct GroupOptions {
   double confidence = 0.95;
   Index replicates = 2000;
-  Index min_rows = 100;    // smaller groups are listed, not compared
-  Index min_label = 20;    // fewer favourable labels: no TPR; fewer unfavourable: no FPR
-  int reference = -1;      // value that the others are compared against; -1 = the largest group
+  Index min_rows = 100;  // smaller groups are listed, not compared
+  Index min_label = 20;  // fewer favourable labels: no TPR; fewer unfavourable: no FPR
+  int reference = -1;  // value that the others are compared against; -1 = the largest group
 };
 
-// Rates of one group, all for the favourable class: selection = decided favourable, tpr = of those
-// with a favourable label, fpr = of the others. Intervals are Wilson's. Undefined stays undefined.
+// Rates of one group, all for the favourable class: selection = decided favourable, tpr =
+// of those with a favourable label, fpr = of the others. Intervals are Wilson's. Undefined
+// stays undefined.
 struct Group {
   std::string value;
   Index rows = 0, positives = 0, negatives = 0;  // by label; 0 without labels
   Interval selection_rate, tpr, fpr, accuracy;
-  double mean_score = kUndefined;                // mean p(favourable)
-  bool compared = false;                         // has min_rows rows
+  double mean_score = kUndefined;  // mean p(favourable)
+  bool compared = false;           // has min_rows rows
 };
 
 // rate(first) - rate(second).
 struct Comparison {
   int first = 0, second = 0;
-  std::string rate;      // "selection_rate", "tpr", "fpr", "accuracy", "mean_score"
-  Interval difference;   // adjusted for the number of comparisons of this measure
+  std::string rate;     // "selection_rate", "tpr", "fpr", "accuracy", "mean_score"
+  Interval difference;  // adjusted for the number of comparisons of this measure
 };
 
 // A group measure: the reference against each other group that is large enough.
 struct GroupMeasure {
-  std::string name;       // "demographic_parity", "equal_opportunity", ...
-  Interval value;         // the comparison of largest size, turned so that value >= 0
+  std::string name;  // "demographic_parity", "equal_opportunity", ...
+  Interval value;    // the comparison of largest size, turned so that value >= 0
   std::vector<Comparison> comparisons;  // reference - other, in order of groups
-  Comparison widest;      // the widest pair of all, adjusted for all pairs
-  Index pairs = 0;        // number of all pairs
-  std::string reason;     // why it is undefined; empty when it is defined
+  Comparison widest;                    // the widest pair of all, adjusted for all pairs
+  Index pairs = 0;                      // number of all pairs
+  std::string reason;                   // why it is undefined; empty when it is defined
 };
 
 struct GroupReport {
-  std::string attribute;            // "sex", or "sex x race"
-  std::vector<Group> groups;        // in order of values; small ones too
+  std::string attribute;      // "sex", or "sex x race"
+  std::vector<Group> groups;  // in order of values; small ones too
   int reference = -1;
-  Interval selection_ratio;         // smallest / largest selection rate of the compared groups
+  Interval selection_ratio;  // smallest / largest selection rate of the compared groups, by
+                             // rate_ratio(), adjusted for the number of their pairs
   std::vector<GroupMeasure> measures;
-  Interval worst_group_accuracy;    // least accurate compared group
+  Interval worst_group_accuracy;  // least accurate compared group, with its own interval
   int worst_group = -1;
-  Index rows_without_group = 0;     // attribute missing
+  Index rows_without_group = 0;  // attribute missing
 
   [[nodiscard]] const GroupMeasure* find(const std::string& measure) const;
 };
 
-// Measures: demographic_parity (selection_rate), equal_opportunity (tpr), equalized_odds (the larger
-// of tpr and fpr differences), accuracy_difference; demographic_parity_soft and
-// equal_opportunity_soft, from mean scores in place of decisions (bootstrap by row). Differences of
-// rates by Newcombe. No labels: label measures are undefined with the reason "no labels"; no
-// favourable class: all are, with "no favourable class".
+// Measures: demographic_parity (selection_rate), equal_opportunity (tpr), equalized_odds
+// (the larger of tpr and fpr differences: both count as comparisons and as pairs),
+// accuracy_difference; demographic_parity_soft and equal_opportunity_soft, from mean scores
+// in place of decisions. Differences of rates by Newcombe; of mean scores by bootstrap of
+// the rows within each group (where an adjusted level leaves fewer than 5 replicates in a
+// tail: value +- z times their spread).
+//
+// Undefined measures carry a reason: "no labels"; "no favourable class" (all but
+// accuracy_difference); "fewer than two groups have >= 100 rows" (for label measures also
+// >= 20 favourable or unfavourable labels); "the reference group X does not have ...".
+// Cost: one pass for all counts, then replicates x rows draws for the mean scores.
+// Throws Error (bad_shape, bad_option).
 [[nodiscard]] GroupReport group_report(const Scored& scored, const std::string& attribute,
                                        const std::vector<std::string>& values,
                                        const std::vector<std::int32_t>& code,
                                        const GroupOptions& options, const Exec& exec);
 
-// Codes and values of a x b ("Male x Black"); -1 where either is missing.
+// Codes and values of a x b ("Male x Black"), all of them, b running faster; -1 where
+// either is missing. Throws Error(bad_shape).
 struct Crossed {
   std::vector<std::string> values;
   std::vector<std::int32_t> code;
@@ -78,12 +88,14 @@ struct Crossed {
                             const std::vector<std::string>& values_b,
                             const std::vector<std::int32_t>& code_b);
 
-// after - before of a group difference (rate(first) - rate(second)) on the same rows, by multinomial
-// bootstrap on the table group x label x decision before x decision after.
+// after - before of a group difference (rate(first) - rate(second)) on the same rows, by
+// multinomial bootstrap on the table group x label x decision before x decision after;
+// "mean_score" by bootstrap of the rows. Undefined where a group has no row that the rate
+// is about. Throws Error (bad_shape, bad_option).
 [[nodiscard]] Interval group_difference_change(const Scored& before, const Scored& after,
-                                               const std::vector<std::int32_t>& code, int first,
-                                               int second, const std::string& rate,
-                                               double confidence, Index replicates,
-                                               const Exec& exec);
+                                               const std::vector<std::int32_t>& code,
+                                               int first, int second,
+                                               const std::string& rate, double confidence,
+                                               Index replicates, const Exec& exec);
 
 }  // namespace fmd

@@ -1,0 +1,128 @@
+#include "fmd/metrics/interval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/check.h"
+
+namespace fmd {
+namespace {
+
+void require_confidence(double confidence) {
+  require_option(confidence > 0 && confidence < 1, "interval", "confidence", confidence,
+                 "between 0 and 1");
+}
+
+void require_count(Index k, Index n) {
+  if (k >= 0 && k <= n) return;
+  throw Error(ErrorKind::bad_option, fmt::format("interval: {} of {} is no share", k, n),
+              "count hits among the rows that they are a part of");
+}
+
+// Linear between order statistics ("type 7"): quantile 0 is the least, 1 the largest value.
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  if (below + 1 >= sorted.size()) return sorted.back();
+  const double part = at - static_cast<double>(below);
+  return sorted[below] + part * (sorted[below + 1] - sorted[below]);
+}
+
+}  // namespace
+
+double adjusted_confidence(double confidence, Index comparisons) {
+  require_confidence(confidence);
+  return 1 - (1 - confidence) / static_cast<double>(std::max<Index>(1, comparisons));
+}
+
+double normal_quantile(double confidence) {
+  require_confidence(confidence);
+  // Newton on log P(|Z| > z) = log(1 - confidence). The left side is concave and falls, so
+  // from the second iterate on the steps come from one side and never overshoot.
+  const double goal = std::log1p(-confidence);
+  double z = 0;
+  for (int k = 0; k < 100; ++k) {
+    const double tail = std::erfc(z / std::numbers::sqrt2);
+    const double density = std::sqrt(2 / std::numbers::pi) * std::exp(-z * z / 2);
+    const double step = (std::log(tail) - goal) * tail / density;
+    z += step;
+    if (std::abs(step) <= 1e-15 * (1 + z)) break;
+  }
+  return z;
+}
+
+Interval wilson(Index k, Index n, double confidence) {
+  require_confidence(confidence);
+  require_count(k, n);
+  if (n == 0) return {};
+  const double z = normal_quantile(confidence);
+  const double rows = static_cast<double>(n);
+  const double rate = static_cast<double>(k) / rows;
+  const double shrink = 1 / (1 + z * z / rows);
+  const double middle = shrink * (rate + z * z / (2 * rows));
+  const double half =
+      shrink * z * std::sqrt(rate * (1 - rate) / rows + z * z / (4 * rows * rows));
+  // The ends of 0 of n and n of n are exactly 0 and 1; rounding would miss them.
+  return {rate, k == 0 ? 0.0 : std::max(0.0, middle - half),
+          k == n ? 1.0 : std::min(1.0, middle + half)};
+}
+
+Interval newcombe(Index k1, Index n1, Index k2, Index n2, double confidence) {
+  const Interval a = wilson(k1, n1, confidence);
+  const Interval b = wilson(k2, n2, confidence);
+  if (!a.defined() || !b.defined()) return {};
+  const double difference = a.value - b.value;
+  return {difference, difference - std::hypot(a.value - a.low, b.high - b.value),
+          difference + std::hypot(a.high - a.value, b.value - b.low)};
+}
+
+Interval rate_ratio(Index k1, Index n1, Index k2, Index n2, double confidence) {
+  const Interval a = wilson(k1, n1, confidence);
+  const Interval b = wilson(k2, n2, confidence);
+  if (!a.defined() || !b.defined() || k2 == 0) return {};
+  const double product = a.value * b.value;
+  // x (2 rate - x) = rate^2 - (rate - x)^2 for the ends that pull the ratio down and up.
+  const double down = a.low * (2 * a.value - a.low), over = b.high * (2 * b.value - b.high);
+  const double up = a.high * (2 * a.value - a.high), under = b.low * (2 * b.value - b.low);
+  const double low_root = std::sqrt(std::max(0.0, product * product - down * over));
+  const double high_root = std::sqrt(std::max(0.0, product * product - up * under));
+  const double low = k1 == 0 ? 0.0 : down / (product + low_root);
+  return {a.value / b.value, low, (product + high_root) / under};
+}
+
+Interval percentile(double value, std::vector<double> replicates, double confidence) {
+  require_confidence(confidence);
+  if (std::isnan(value)) return {};
+  const std::size_t all = replicates.size();
+  std::erase_if(replicates, [](double x) { return std::isnan(x); });
+  if (replicates.empty() || 2 * replicates.size() < all)
+    return {value, kUndefined, kUndefined};
+  std::sort(replicates.begin(), replicates.end());
+  const double tail = (1 - confidence) / 2;
+  return {value, quantile(replicates, tail), quantile(replicates, 1 - tail)};
+}
+
+Verdict judge(const Interval& interval, double limit) {
+  if (std::isnan(limit)) return Verdict::none;
+  require_option(limit >= 0, "interval", "limit", limit, ">= 0");
+  if (interval.low >= -limit && interval.high <= limit) return Verdict::pass;
+  if (interval.low > limit || interval.high < -limit) return Verdict::fail;
+  return Verdict::unclear;
+}
+
+std::string to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::none:
+      return "none";
+    case Verdict::pass:
+      return "pass";
+    case Verdict::fail:
+      return "fail";
+    case Verdict::unclear:
+      return "not enough evidence";
+  }
+  return "none";
+}
+
+}  // namespace fmd
