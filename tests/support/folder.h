@@ -6,10 +6,12 @@
 #include <stdexcept>
 #include <stdlib.h>
 #include <string>
+#include <unistd.h>
 
 namespace fmd::test {
 
-// A new empty folder that is gone at the end of the test.
+// A new empty folder that is gone at the end of the test; in memory where possible, since
+// tests of files sync thousands of times.
 class Folder {
  public:
   Folder() {
