@@ -5,7 +5,9 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace fmd {
@@ -17,6 +19,7 @@ thread_local bool inside_a_body = false;
 
 struct ThreadPool::State {
   std::mutex mutex;
+  std::mutex running;  // held by the thread whose job this is
   std::condition_variable work, done;
   std::vector<std::thread> threads;
   bool stop = false;
@@ -25,24 +28,23 @@ struct ThreadPool::State {
   std::uint64_t job = 0;
   const std::function<void(Index)>* body = nullptr;
   std::atomic<Index> next = 0;
-  std::atomic<bool> failed = false;
-  Index count = 0;
+  std::atomic<Index> failed_at = 0;  // the smallest i that threw; count when none did
   int busy = 0;
-  Index failed_at = 0;
   std::exception_ptr error;
 
   void take_part() {
     inside_a_body = true;
-    for (Index i = next++; i < count && !failed; i = next++) {
+    // An i before the failed one is still called, so that which exception comes out does
+    // not depend on timing.
+    for (Index i = next++; i < failed_at; i = next++) {
       try {
         (*body)(i);
       } catch (...) {
         const std::lock_guard lock(mutex);
-        if (!error || i < failed_at) {
+        if (i < failed_at) {
           error = std::current_exception();
           failed_at = i;
         }
-        failed = true;
       }
     }
     inside_a_body = false;
@@ -68,8 +70,12 @@ struct ThreadPool::State {
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
   threads = std::clamp(threads, 1, 64);
-  for (int t = 1; t < threads; ++t)
-    state_->threads.emplace_back([state = state_.get()] { state->work_loop(); });
+  state_->threads.reserve(static_cast<std::size_t>(threads));
+  try {
+    for (int t = 1; t < threads; ++t)
+      state_->threads.emplace_back([state = state_.get()] { state->work_loop(); });
+  } catch (const std::system_error&) {  // the system gives no more threads: fewer will do
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -85,16 +91,16 @@ int ThreadPool::threads() const { return static_cast<int>(state_->threads.size()
 
 void ThreadPool::run(Index count, const std::function<void(Index)>& body) {
   auto& s = *state_;
-  if (s.threads.empty() || count <= 1 || inside_a_body) {
+  std::unique_lock mine(s.running, std::defer_lock);
+  if (s.threads.empty() || count <= 1 || inside_a_body || !mine.try_lock()) {
     for (Index i = 0; i < count; ++i) body(i);
     return;
   }
   {
     const std::lock_guard lock(s.mutex);
     s.body = &body;
-    s.count = count;
     s.next = 0;
-    s.failed = false;
+    s.failed_at = count;
     s.error = nullptr;
     ++s.job;
   }

@@ -8,19 +8,10 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/mix.h"
 
 namespace fmd {
 namespace {
-
-constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15ull;  // 2^64 / golden ratio
-
-// SplitMix64's finaliser: a bijection of 64 bits whose outputs on a counter pass the usual
-// tests.
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
 
 __extension__ typedef unsigned __int128 Wide;
 
@@ -98,12 +89,12 @@ class BinomialByRejection {
 }  // namespace
 
 Rng::Rng(std::uint64_t seed, std::string_view purpose, std::uint64_t number) {
-  std::uint64_t key = mix(seed + kStep);
-  for (const char c : purpose) key = mix(key ^ static_cast<unsigned char>(c));
-  key_ = mix(mix(key + kStep) ^ mix(number + 2 * kStep));
+  std::uint64_t key = mix64(seed + kGoldenStep);
+  for (const char c : purpose) key = mix64(key ^ static_cast<unsigned char>(c));
+  key_ = mix64(mix64(key + kGoldenStep) ^ mix64(number + 2 * kGoldenStep));
 }
 
-std::uint64_t Rng::next() { return mix(key_ + kStep * ++counter_); }
+std::uint64_t Rng::next() { return mix64(key_ + kGoldenStep * ++counter_); }
 
 double Rng::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 

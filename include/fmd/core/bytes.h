@@ -10,8 +10,9 @@
 
 namespace fmd {
 
-// States to and from bytes, little-endian, with every length checked on the way back. The
-// same state gives the same bytes on every machine that fmd supports.
+// States to and from bytes, little-endian, with every length checked on the way back. T:
+// numbers and arrays of them, no struct with gaps between its fields (their bytes would be
+// random). The same state gives the same bytes on every machine that fmd supports.
 class ByteWriter {
  public:
   template <typename T>

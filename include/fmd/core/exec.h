@@ -1,17 +1,41 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "fmd/core/parallel.h"
 #include "fmd/core/types.h"
 
 namespace fmd {
 
-// How far a long piece of work is: stage, done, total (0 = unknown). Called from one thread
-// at a time, at most some 20 times a second; must not throw.
-using Progress = std::function<void(std::string_view stage, Index done, Index total)>;
+// Tells how far a long piece of work is: stage, done, total (0 = unknown). The work reports
+// as often and from as many threads as it likes; the callback is called from one thread at
+// a time, some 20 times a second at most, besides the first and the last report of a stage
+// (done == total), which always come through. A stage begins with a new name or with done =
+// 0; within it `done` never falls. The callback must not throw and must not report itself.
+class Progress {
+ public:
+  using Callback = std::function<void(std::string_view stage, Index done, Index total)>;
+
+  template <typename F>
+  requires(std::constructible_from<Callback, F> && !std::same_as<std::decay_t<F>, Progress>)
+      Progress(F&& callback)
+      : Progress(Callback(std::forward<F>(callback)), 0) {}  // NOLINT
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void report(std::string_view stage, Index done, Index total) const;
+
+ private:
+  Progress(Callback callback, int);
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // How to run, never what to compute: results do not depend on pool or progress, to the bit.
 struct Exec {
@@ -21,6 +45,7 @@ struct Exec {
 
   // body(i) for i = 0 .. count-1 on the pool, or in place without one.
   void for_each(Index count, const std::function<void(Index)>& body) const;
+  // Cheap enough for every block; does nothing without progress.
   void report(std::string_view stage, Index done, Index total) const;
 };
 

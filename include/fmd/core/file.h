@@ -22,6 +22,7 @@ using Hash = std::array<std::uint8_t, 32>;  // SHA-256
                                    std::uint64_t seed = 0);
 
 // A file's bytes, mapped where possible (pipes and /dev/stdin are read into memory).
+// A mapped file must not be shortened by others while it is in use.
 // Throws Error(cannot_read) that names the path and the reason (absent, a folder, no
 // permission).
 class FileView {
@@ -41,17 +42,19 @@ class FileView {
 };
 
 // Output files that appear together or not at all. Each is written to a temporary name
-// beside its target (".<name>.fmd-tmp"), synced, and renamed by commit() in the order
-// given; the last one is the one that counts (OUT). An interrupted run leaves the old files
-// or the new ones:
-//  - nothing existed before: side files first, OUT last; OUT is there only when all are;
-//  - OUT is replaced (force): a journal ("<OUT>.fmd-journal") makes the set of renames one
-//  step; a
-//    run that was killed in between is completed or taken back by recover().
-// Whatever is not committed is removed by the destructor; temporary files of a killed run
-// are removed by the next OutputFiles on the same targets. Throws Error(output_exists) when
-// a target exists and force is off, Error(cannot_write) with the path and the system's
-// reason.
+// beside its target (".<name>.fmd-tmp"), synced, and renamed by commit() in the order of
+// write(); the last one is the one that counts (OUT). One file is one rename. For several,
+// a journal
+// ("<OUT>.fmd-journal", and a note of the same ending beside each other file) makes the
+// renames one step: a run that is killed leaves the old files, or the new ones after
+// recover(); a new OUT never stands there without its other files.
+//
+// A target that is a link is written where the link leads; a replaced file keeps its mode.
+// Whatever is not committed is removed by the destructor; what a killed run left is
+// finished or removed by the next OutputFiles on the same targets, and by recover(). Two
+// runs cannot write the same target at the same time: the second gets an error. Throws
+// Error(output_exists) when a target exists and force is off, Error(cannot_write) with the
+// path and the system's reason; then nothing is left behind.
 class OutputFiles {
  public:
   struct Options {
@@ -77,8 +80,12 @@ class OutputFiles {
   std::unique_ptr<State> state_;
 };
 
-// Completes or takes back what a killed run left around this OUT. Cheap when there is
-// nothing.
+// Completes or takes back what a killed run left around this OUT (or one of its side
+// files): call it before reading a file that may have been replaced. Finishes a journal,
+// waiting for a run that is just committing; removes temporary files of dead runs for OUT
+// and for names that begin with "<OUT>.". Without anything to do it costs one listing of
+// the folder. Throws Error(cannot_write) when there is a journal and the files cannot be
+// renamed.
 void recover(const std::filesystem::path& out);
 
 // One file, atomically: reserve, write, commit.

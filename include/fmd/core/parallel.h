@@ -11,7 +11,8 @@ namespace fmd {
 // calling thread works too, so ThreadPool(1) starts no thread at all.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads = 0);  // 0 = the machine's cores, at most 64
+  explicit ThreadPool(int threads = 0);  // 0 = the machine's cores, at most 64; fewer if
+                                         // the system gives no more
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -19,8 +20,9 @@ class ThreadPool {
   [[nodiscard]] int threads() const;
 
   // Calls body(i) for i = 0 .. count-1, each once, in any order; returns when all are done.
-  // If calls throw, the exception of the smallest i is rethrown and calls not yet begun are
-  // left out. A call from inside a body runs in place.
+  // If calls throw, the exception of the smallest i is rethrown, as if they had been made
+  // one after the other, and later calls that have not begun are left out. A call from
+  // inside a body, or while another thread uses the pool, runs in place.
   void run(Index count, const std::function<void(Index)>& body);
 
  private:

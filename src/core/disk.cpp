@@ -1,0 +1,156 @@
+#include "core/disk.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <string_view>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace fmd::disk {
+namespace {
+
+Hook& hook() {
+  static Hook installed;
+  return installed;
+}
+
+void announce(const char* call, const Path& path) {
+  if (!hook()) return;
+  try {
+    hook()(call);
+  } catch (const std::system_error& error) {
+    fail(path, error.code().value());
+  }
+}
+
+// The file that the user named, for messages about its temporary.
+Path shown(const Path& path) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with(".") || !name.ends_with(kTemporary)) return path;
+  return path.parent_path() / name.substr(1, name.size() - 1 - kTemporary.size());
+}
+
+// A system call that was interrupted by a signal is made again.
+template <typename Call>
+auto repeat(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+std::string_view remedy(int code) {
+  switch (code) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space or write to another disk";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "write to a folder in which you may make files";
+    case ENAMETOOLONG:
+      return "choose a shorter name";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void set_hook(Hook installed) { hook() = std::move(installed); }
+
+std::string reason(int code) { return std::generic_category().message(code); }
+
+void fail(const Path& path, int code) {
+  throw Error(ErrorKind::cannot_write,
+              fmt::format("cannot write {}: {}", shown(path).string(), reason(code)),
+              std::string(remedy(code)));
+}
+
+File::~File() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+File create(const Path& path) {
+  announce("create", path);
+  const int fd = repeat([&] {
+    return ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0666);
+  });
+  if (fd < 0 && errno != EEXIST) fail(path, errno);
+  return File(fd);
+}
+
+void write(const File& file, const Path& path, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    announce("write", path);
+    const ssize_t written =
+        repeat([&] { return ::write(file.fd(), bytes.data(), bytes.size()); });
+    if (written < 0) fail(path, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void empty(const File& file, const Path& path) {
+  announce("truncate", path);
+  if (repeat([&] { return ::ftruncate(file.fd(), 0); }) != 0) fail(path, errno);
+  if (::lseek(file.fd(), 0, SEEK_SET) != 0) fail(path, errno);
+}
+
+void set_mode(const File& file, const Path& path, mode_t mode) {
+  announce("chmod", path);
+  if (::fchmod(file.fd(), mode) != 0) fail(path, errno);
+}
+
+void sync(const File& file, const Path& path) {
+  announce("sync", path);
+  if (repeat([&] { return ::fsync(file.fd()); }) != 0) fail(path, errno);
+}
+
+void sync_folder(const Path& folder) {
+  announce("sync folder", folder);
+  const File file(
+      repeat([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!file.is_open()) fail(folder, errno);
+  // Some file systems cannot sync a folder and say so by EINVAL.
+  if (repeat([&] { return ::fsync(file.fd()); }) != 0 && errno != EINVAL)
+    fail(folder, errno);
+}
+
+void rename(const Path& from, const Path& to) {
+  announce("rename", to);
+  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, errno);
+}
+
+void remove(const Path& path) {
+  announce("remove", path);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail(path, errno);
+}
+
+File open_existing(const Path& path) {
+  // Network file systems lock only what is open for writing.
+  constexpr int kCommon = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  int fd = repeat([&] { return ::open(path.c_str(), O_RDWR | kCommon); });
+  if (fd < 0 && (errno == EACCES || errno == EROFS))
+    fd = repeat([&] { return ::open(path.c_str(), O_RDONLY | kCommon); });
+  if (fd < 0 && errno != ENOENT) fail(path, errno);
+  return File(fd);
+}
+
+bool lock(const File& file, bool wait) {
+  if (repeat([&] { return ::flock(file.fd(), LOCK_EX | (wait ? 0 : LOCK_NB)); }) == 0)
+    return true;
+  return errno != EWOULDBLOCK;  // a file system without locks: go on without
+}
+
+bool is_at(const File& file, const Path& path) {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(file.fd(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+}
+
+}  // namespace fmd::disk

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+
+#include "fmd/core/error.h"
+#include "fmd/core/types.h"
+
+// Every system call by which the library changes the disk, in one place, so that tests can
+// stop a run before any of them. All throw Error(cannot_write) with the path and the
+// system's reason.
+namespace fmd::disk {
+
+// Called with the name of each call before it is made. What it throws goes to the caller
+// and the call is left out; a std::system_error becomes the Error of a call that failed
+// with its code. For tests only; none by default.
+using Hook = std::function<void(const char* call)>;
+void set_hook(Hook hook);
+
+// An open file, closed at the end of its life. A lock on it ends then too, also by a kill.
+class File {
+ public:
+  File() = default;
+  explicit File(int fd) : fd_(fd) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~File();
+
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+using Path = std::filesystem::path;
+
+// What temporary files (".<name>.fmd-tmp") and journals ("<name>.fmd-journal") end with.
+inline const std::string kTemporary = ".fmd-tmp";
+inline const std::string kJournal = ".fmd-journal";
+
+// A new, empty file; not open when there is one already.
+[[nodiscard]] File create(const Path& path);
+void write(const File& file, const Path& path, std::span<const std::uint8_t> bytes);
+void empty(const File& file, const Path& path);
+void set_mode(const File& file, const Path& path, mode_t mode);
+void sync(const File& file, const Path& path);
+void sync_folder(const Path& folder);
+void rename(const Path& from, const Path& to);
+void remove(const Path& path);  // one that is gone already is no error
+
+// Not changes, but needed around them.
+[[nodiscard]] File open_existing(const Path& path);  // for locking; not open when absent
+[[nodiscard]] bool lock(const File& file,
+                        bool wait);  // false: another holder, and wait is off
+[[nodiscard]] bool is_at(const File& file,
+                         const Path& path);  // the path still names this file
+
+[[nodiscard]] std::string reason(int code);  // "No space left on device"
+[[noreturn]] void fail(const Path& path, int code);
+
+}  // namespace fmd::disk

@@ -1,0 +1,121 @@
+#include "fmd/core/file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "core/disk.h"
+#include "core/mix.h"
+
+namespace fmd {
+
+std::uint64_t hash64(std::span<const std::uint8_t> bytes, std::uint64_t seed) {
+  // Each word goes through a bijection of the state: two texts of one length that differ in
+  // one word never collide.
+  std::uint64_t state =
+      mix64(seed + kGoldenStep) ^ static_cast<std::uint64_t>(bytes.size());
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min<std::size_t>(8, bytes.size() - at));
+    state = mix64((state ^ word) + kGoldenStep);
+  }
+  return mix64(state + kGoldenStep);
+}
+
+struct FileView::State {
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (mapped != nullptr) ::munmap(mapped, size);
+  }
+
+  void* mapped = nullptr;
+  std::size_t size = 0;
+  Bytes read;  // where it could not be mapped
+};
+
+namespace {
+
+[[noreturn]] void cannot_read(const std::filesystem::path& path, const std::string& reason,
+                              const char* hint) {
+  throw Error(ErrorKind::cannot_read,
+              fmt::format("cannot read {}: {}", path.string(), reason), hint);
+}
+
+[[noreturn]] void cannot_read(const std::filesystem::path& path, int code) {
+  switch (code) {
+    case ENOENT:
+    case ENOTDIR:
+      cannot_read(path, "there is no such file", "check the path");
+    case EACCES:
+    case EPERM:
+      cannot_read(path, "no permission", "give yourself the right to read it");
+    default:
+      cannot_read(path, disk::reason(code), "");
+  }
+}
+
+Bytes read_all(int fd, const std::filesystem::path& path) {
+  Bytes bytes(std::size_t{1} << 16);
+  std::size_t size = 0;
+  for (;;) {
+    if (size == bytes.size()) bytes.resize(2 * size);
+    const ssize_t count = ::read(fd, bytes.data() + size, bytes.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) cannot_read(path, errno);
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace
+
+FileView::FileView() : state_(std::make_unique<State>()) {}
+FileView::FileView(FileView&&) noexcept = default;
+FileView& FileView::operator=(FileView&&) noexcept = default;
+FileView::~FileView() = default;
+
+FileView FileView::open(const std::filesystem::path& path) {
+  const disk::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) cannot_read(path, errno);
+  struct stat info {};
+  if (::fstat(file.fd(), &info) != 0) cannot_read(path, errno);
+  if (S_ISDIR(info.st_mode)) cannot_read(path, "it is a folder", "name a file");
+
+  FileView view;
+  auto& state = *view.state_;
+  if (S_ISREG(info.st_mode) && info.st_size > 0) {
+    const auto size = static_cast<std::size_t>(info.st_size);
+    void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd(), 0);
+    if (mapped != MAP_FAILED) {
+      state.mapped = mapped;
+      state.size = size;
+      return view;
+    }
+  }
+  // Pipes, devices, and files of /proc that are larger than they say.
+  state.read = read_all(file.fd(), path);
+  return view;
+}
+
+std::span<const std::uint8_t> FileView::bytes() const {
+  if (state_->mapped != nullptr)
+    return {static_cast<const std::uint8_t*>(state_->mapped), state_->size};
+  return state_->read;
+}
+
+std::string_view FileView::text() const {
+  const auto all = bytes();
+  return {reinterpret_cast<const char*>(all.data()), all.size()};
+}
+
+}  // namespace fmd

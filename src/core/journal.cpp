@@ -1,0 +1,215 @@
+#include "core/journal.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "fmd/core/bytes.h"
+#include "fmd/core/file.h"
+
+namespace fs = std::filesystem;
+
+namespace fmd::journal {
+namespace {
+
+constexpr std::string_view kMagic = "fmd-journal 1";
+
+struct Journal {
+  Path out;
+  std::vector<Path> targets;  // in the order of renames
+};
+
+// Files of one folder are listed by name alone, so that the folder may be moved.
+std::string encode(const Path& path, const Path& folder) {
+  return (path.parent_path() == folder ? path.filename() : path).string();
+}
+
+Bytes to_bytes(const Journal& journal, const Path& folder) {
+  ByteWriter out;
+  out.put_text(kMagic);
+  out.put_text(encode(journal.out, folder));
+  out.put(static_cast<std::uint64_t>(journal.targets.size()));
+  for (const Path& target : journal.targets) out.put_text(encode(target, folder));
+  return out.take();
+}
+
+Journal read_journal(const Path& path) {
+  try {
+    const FileView view = FileView::open(path);
+    ByteReader in(view.bytes(), path.string());
+    if (in.get_text() != kMagic) throw Error(ErrorKind::bad_model, "another file");
+    const Path folder = path.parent_path();
+    Journal journal{.out = folder / in.get_text(), .targets = {}};
+    const auto count = in.get<std::uint64_t>();
+    for (std::uint64_t i = 0; i < count; ++i)
+      journal.targets.push_back(folder / in.get_text());
+    return journal;
+  } catch (const Error&) {
+    throw Error(ErrorKind::cannot_write,
+                fmt::format("{} is no journal of fmd, or a damaged one", path.string()),
+                "move it away if no run was interrupted here, then run again");
+  }
+}
+
+disk::File write_journal(const Path& target, const Journal& journal) {
+  const Path path = journal_of(target);
+  const Path temporary = temporary_of(path);
+  disk::File file = claim_temporary(path);
+  try {
+    disk::write(file, temporary, to_bytes(journal, path.parent_path()));
+    disk::sync(file, temporary);
+    disk::rename(temporary, path);
+  } catch (...) {
+    try {
+      disk::remove(temporary);
+    } catch (...) {  // the first error counts
+    }
+    throw;
+  }
+  return file;
+}
+
+void sync_folders(const std::vector<Path>& targets) {
+  std::set<Path> folders;
+  for (const Path& target : targets) folders.insert(target.parent_path());
+  for (const Path& folder : folders) disk::sync_folder(folder);
+}
+
+// Removes the note beside a side file if it is a dead run's and leads to this OUT.
+void remove_note(const Path& target, const Path& out) {
+  const Path path = journal_of(target);
+  const disk::File file = disk::open_existing(path);
+  if (!file.is_open() || !disk::lock(file, false) || !disk::is_at(file, path)) return;
+  if (read_journal(path).out == out) disk::remove(path);
+}
+
+// Steps 3 and 4. `notes` are the locks on notes of our own, released when the list is gone.
+void finish(const Journal& journal, std::vector<disk::File> notes) {
+  for (const Path& target : journal.targets) {
+    const Path temporary = temporary_of(target);
+    if (fs::exists(fs::symlink_status(temporary))) disk::rename(temporary, target);
+  }
+  sync_folders(journal.targets);
+  disk::remove(journal_of(journal.out));
+  disk::sync_folder(journal.out.parent_path());
+  notes.clear();
+  for (const Path& target : journal.targets)
+    if (target != journal.out) remove_note(target, journal.out);
+}
+
+// The journal beside this target, locked; not open when there is none.
+disk::File lock_journal(const Path& target) {
+  const Path path = journal_of(target);
+  for (;;) {
+    disk::File file = disk::open_existing(path);
+    if (!file.is_open()) return file;
+    static_cast<void>(disk::lock(file, true));
+    if (disk::is_at(file, path)) return file;  // else its run ended while we waited
+  }
+}
+
+void finish_list(const Path& out) {
+  const disk::File list = lock_journal(out);
+  if (!list.is_open()) return;
+  const Journal journal = read_journal(journal_of(out));
+  if (journal.out == out) finish(journal, {});
+}
+
+}  // namespace
+
+Path resolve(const Path& target) {
+  std::error_code ignored;
+  Path path = target;
+  if (fs::is_symlink(target, ignored)) {
+    path = fs::canonical(target, ignored);
+    if (path.empty()) {
+      throw Error(ErrorKind::cannot_write,
+                  fmt::format("cannot write {}: it is a link to nothing", target.string()),
+                  "remove the link or name another file");
+    }
+  }
+  const Path folder = path.has_parent_path() ? path.parent_path() : Path(".");
+  if (!path.has_filename() || fs::is_directory(path, ignored)) {
+    throw Error(ErrorKind::cannot_write,
+                fmt::format("cannot write {}: it is a folder", target.string()),
+                "name a file in it");
+  }
+  if (!fs::is_directory(folder, ignored)) {
+    const bool other = fs::exists(folder, ignored);
+    throw Error(ErrorKind::cannot_write,
+                fmt::format("cannot write {}: {} {}", target.string(), folder.string(),
+                            other ? "is not a folder" : "does not exist"),
+                other ? "name a file in a folder" : "make the folder first");
+  }
+  const Path real = fs::canonical(folder, ignored);
+  return (real.empty() ? folder : real) / path.filename();
+}
+
+Path temporary_of(const Path& target) {
+  return target.parent_path() / ("." + target.filename().string() + disk::kTemporary);
+}
+
+Path journal_of(const Path& target) { return target.string() + disk::kJournal; }
+
+void finish_pending(const Path& target) {
+  const disk::File found = lock_journal(target);
+  if (!found.is_open()) return;
+  const Journal journal = read_journal(journal_of(target));
+  if (journal.out == target) {
+    finish(journal, {});
+    return;
+  }
+  // A note: without its list the run was killed before step 2, or the set is finished.
+  finish_list(journal.out);
+  if (disk::is_at(found, journal_of(target))) disk::remove(journal_of(target));
+}
+
+disk::File claim_temporary(const Path& target) {
+  const Path path = temporary_of(target);
+  for (;;) {
+    disk::File file = disk::create(path);
+    if (file.is_open()) {
+      // Somebody who took it for a dead run's between these two calls removes it at once.
+      static_cast<void>(disk::lock(file, true));
+      if (disk::is_at(file, path)) return file;
+      continue;
+    }
+    const disk::File old = disk::open_existing(path);
+    if (!old.is_open()) continue;
+    if (!disk::lock(old, false)) {
+      throw Error(
+          ErrorKind::cannot_write,
+          fmt::format("cannot write {}: another run is writing it", target.string()),
+          "wait for that run to end or choose another name");
+    }
+    if (disk::is_at(old, path)) disk::remove(path);
+  }
+}
+
+void commit(const std::vector<Path>& targets, bool& valid) {
+  const Journal journal{.out = targets.back(), .targets = targets};
+  std::vector<disk::File> notes;
+  try {
+    for (const Path& target : targets)
+      if (target != journal.out) notes.push_back(write_journal(target, journal));
+    sync_folders(targets);  // temporaries and notes last before the list does
+    const disk::File list = write_journal(journal.out, journal);
+    valid = true;
+    disk::sync_folder(journal.out.parent_path());
+    finish(journal, std::move(notes));
+  } catch (...) {
+    notes.clear();
+    for (const Path& target : targets) {
+      try {
+        if (!valid && target != journal.out) remove_note(target, journal.out);
+      } catch (...) {  // the first error counts; a note without a list does no harm
+      }
+    }
+    throw;
+  }
+}
+
+}  // namespace fmd::journal

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+namespace fmd {
+
+inline constexpr std::uint64_t kGoldenStep = 0x9E3779B97F4A7C15ull;  // 2^64 / golden ratio
+
+// SplitMix64's finaliser: a bijection of 64 bits whose outputs on a counter pass the usual
+// tests.
+constexpr std::uint64_t mix64(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+}  // namespace fmd

@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include "core/disk.h"
+#include "core/journal.h"
+#include "fmd/core/file.h"
+
+namespace fs = std::filesystem;
+
+namespace fmd {
+namespace {
+
+using disk::Path;
+
+struct Output {
+  Path target;      // resolved
+  disk::File file;  // the temporary, open and locked
+  bool written = false;
+};
+
+void remove_quietly(const Path& path) {
+  try {
+    disk::remove(path);
+  } catch (...) {  // an error is on its way already, or nobody is there to hear of it
+  }
+}
+
+void check_free(const Path& target, bool force) {
+  std::error_code absent;
+  const fs::file_status status = fs::status(target, absent);
+  if (!fs::exists(status)) return;
+  if (!fs::is_regular_file(status)) {
+    throw Error(
+        ErrorKind::cannot_write,
+        fmt::format("cannot write {}: it is {}", target.string(),
+                    fs::is_directory(status) ? "a folder" : "a device, pipe or socket"),
+        "name an ordinary file");
+  }
+  if (!force) {
+    throw Error(ErrorKind::output_exists, fmt::format("{} exists already", target.string()),
+                "choose another name, or replace it with --force");
+  }
+}
+
+// What was private stays private.
+void keep_mode(const Output& output) {
+  struct stat old {};
+  if (::stat(output.target.c_str(), &old) == 0)
+    disk::set_mode(output.file, journal::temporary_of(output.target), old.st_mode & 0777);
+}
+
+// Removes what dead runs left of OUT and of files whose names begin with it.
+void sweep(const Path& out) {
+  const std::string name = out.filename().string() + ".";
+  std::vector<Path> targets, temporaries;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(out.parent_path(), unreadable)) {
+    const std::string file = entry.path().filename().string();
+    if (file.starts_with(name) && file.ends_with(disk::kJournal))
+      targets.push_back(out.parent_path() /
+                        file.substr(0, file.size() - disk::kJournal.size()));
+    if (file.starts_with("." + name) && file.ends_with(disk::kTemporary))
+      temporaries.push_back(entry.path());
+  }
+  for (const Path& target : targets) journal::finish_pending(target);
+  for (const Path& path : temporaries) {
+    try {
+      const disk::File file = disk::open_existing(path);
+      if (file.is_open() && disk::lock(file, false) && disk::is_at(file, path))
+        disk::remove(path);
+    } catch (const Error&) {  // a reader without the right to write: it only looks untidy
+    }
+  }
+}
+
+}  // namespace
+
+struct OutputFiles::State {
+  Options options;
+  std::vector<Output> outputs;  // in the order of write(), reserved ones first
+  bool valid = false;           // the journal stands: temporaries belong to it
+
+  std::vector<Output>::iterator find(const Path& resolved) {
+    return std::find_if(outputs.begin(), outputs.end(),
+                        [&](const Output& o) { return o.target == resolved; });
+  }
+
+  Output& claim(const Path& target) {
+    const Path resolved = journal::resolve(target);
+    if (const auto known = find(resolved); known != outputs.end()) return *known;
+    journal::finish_pending(resolved);
+    check_free(resolved, options.force);
+    outputs.push_back(
+        {.target = resolved, .file = journal::claim_temporary(resolved), .written = false});
+    keep_mode(outputs.back());
+    return outputs.back();
+  }
+
+  // The last look before the renames: others may have been here since reserve().
+  void check_all() {
+    for (const Output& output : outputs) {
+      check_free(output.target, options.force);
+      if (disk::is_at(output.file, journal::temporary_of(output.target))) continue;
+      throw Error(ErrorKind::cannot_write,
+                  fmt::format("cannot write {}: its temporary file was removed",
+                              output.target.string()),
+                  "run again, and let no other program clean up in this folder");
+    }
+  }
+
+  void drop_all() {
+    for (const Output& output : outputs) {
+      const Path path = journal::temporary_of(output.target);
+      if (!valid && disk::is_at(output.file, path)) remove_quietly(path);
+    }
+    outputs.clear();
+  }
+};
+
+OutputFiles::OutputFiles(Options options) : state_(std::make_unique<State>()) {
+  state_->options = options;
+}
+
+OutputFiles::~OutputFiles() { state_->drop_all(); }
+
+void OutputFiles::reserve(const Path& target) { state_->claim(target); }
+
+void OutputFiles::write(const Path& target, std::span<const std::uint8_t> bytes) {
+  auto& outputs = state_->outputs;
+  state_->claim(target);
+  const auto claimed = state_->find(journal::resolve(target));
+  std::rotate(claimed, claimed + 1, outputs.end());
+  Output& output = outputs.back();
+  const Path path = journal::temporary_of(output.target);
+  try {
+    if (output.written) disk::empty(output.file, path);
+    disk::write(output.file, path, bytes);
+    disk::sync(output.file, path);
+    output.written = true;
+  } catch (...) {
+    remove_quietly(path);
+    outputs.pop_back();
+    throw;
+  }
+}
+
+void OutputFiles::write(const Path& target, std::string_view text) {
+  write(target, std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+}
+
+Path OutputFiles::temporary(const Path& target) const {
+  const Path resolved = journal::resolve(target);
+  if (state_->find(resolved) == state_->outputs.end()) {
+    throw Error(ErrorKind::bad_option,
+                fmt::format("output: {} is not reserved or written", target.string()));
+  }
+  return journal::temporary_of(resolved);
+}
+
+void OutputFiles::commit() {
+  auto& s = *state_;
+  const auto unused = std::stable_partition(s.outputs.begin(), s.outputs.end(),
+                                            [](const Output& o) { return o.written; });
+  for (auto it = unused; it != s.outputs.end(); ++it)
+    remove_quietly(journal::temporary_of(it->target));
+  s.outputs.erase(unused, s.outputs.end());
+  if (s.outputs.empty()) return;
+
+  s.check_all();
+  std::vector<Path> targets;
+  for (const Output& output : s.outputs) targets.push_back(output.target);
+  const Path& out = targets.back();
+  if (targets.size() == 1) {
+    disk::rename(journal::temporary_of(out), out);
+    s.outputs.clear();
+    disk::sync_folder(out.parent_path());
+    return;
+  }
+  try {
+    journal::commit(targets, s.valid);
+  } catch (const Error& error) {
+    if (!s.valid) throw;
+    throw Error(error.kind(), error.what(),
+                fmt::format("the files are complete and listed in {}: the next run on them "
+                            "puts them in place",
+                            journal::journal_of(out).string()));
+  }
+  s.outputs.clear();
+  s.valid = false;
+}
+
+void recover(const Path& out) {
+  std::error_code absent;
+  const Path folder = out.has_parent_path() ? out.parent_path() : Path(".");
+  if (!out.has_filename() || !fs::is_directory(folder, absent)) return;
+  if (fs::is_symlink(out, absent) && !fs::exists(out, absent)) return;
+  if (fs::is_directory(out, absent)) return;
+  const Path resolved = journal::resolve(out);
+  journal::finish_pending(resolved);
+  sweep(resolved);
+}
+
+void write_file(const Path& path, std::string_view text, bool force) {
+  OutputFiles files({.force = force});
+  files.write(path, text);
+  files.commit();
+}
+
+}  // namespace fmd
