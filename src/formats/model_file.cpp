@@ -58,6 +58,12 @@ void require_own_format(const Safetensors& file, const std::string& source) {
   }
 }
 
+std::string shape_text(const std::vector<Index>& shape) {
+  std::string text;
+  for (const Index size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text.empty() ? "()" : text;
+}
+
 std::vector<double> finite_numbers(const Safetensors& file, const std::string& name,
                                    const std::vector<Index>& shape,
                                    const std::string& source) {
@@ -65,9 +71,8 @@ std::vector<double> finite_numbers(const Safetensors& file, const std::string& n
   if (t.dtype != "F64" && t.dtype != "F32")
     bad(source, fmt::format("tensor '{}' has dtype {}, must be F64 or F32", name, t.dtype));
   if (t.shape != shape) {
-    bad(source,
-        fmt::format("tensor '{}' has shape [{}], the encoder and the classes need [{}]",
-                    name, fmt::join(t.shape, ", "), fmt::join(shape, ", ")));
+    bad(source, fmt::format("tensor '{}' has shape {}, the encoder and the classes need {}",
+                            name, shape_text(t.shape), shape_text(shape)));
   }
   std::vector<double> values = tensor_numbers(t, name);
   for (const double value : values)

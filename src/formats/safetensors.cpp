@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "fmd/core/bytes.h"
 #include "formats/safetensors_header.h"
 
 namespace fmd {
@@ -151,13 +152,11 @@ Bytes Safetensors::write() const {
                               name, tensor.bytes.size()));
   }
   const std::string header = header_text(*this);
-  const std::uint64_t length = header.size();
-  Bytes bytes(sizeof length);
-  std::memcpy(bytes.data(), &length, sizeof length);
-  bytes.insert(bytes.end(), header.begin(), header.end());
+  ByteWriter out;
+  out.put_text(header);
   for (const auto& [name, tensor] : tensors)
-    bytes.insert(bytes.end(), tensor.bytes.begin(), tensor.bytes.end());
-  return bytes;
+    out.put_raw(tensor.bytes.data(), tensor.bytes.size());
+  return out.take();
 }
 
 Tensor tensor_view(const std::vector<double>& values, std::vector<Index> shape) {
