@@ -34,7 +34,7 @@ class Session {
 
  private:
   ThreadPool pool_;
-  Progress progress_;
+  std::optional<Progress> progress_;
   Exec exec_;
   double start_;
 };

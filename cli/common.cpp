@@ -20,27 +20,23 @@ double wall_seconds() {
 }
 
 // One line on a terminal, cleared when the work is done.
-Progress progress_line() {
-  if (isatty(STDERR_FILENO) == 0) return nullptr;
-  return [last = 0.0](std::string_view stage, Index done, Index total) mutable {
-    const double now = wall_seconds();
-    if (now - last < 0.05) return;
-    last = now;
-    if (total > 0)
-      fmt::print(stderr, "\r\033[K{} {} of {}", stage, done, total);
-    else
-      fmt::print(stderr, "\r\033[K{}", stage);
-    std::fflush(stderr);
-  };
+void show_progress(std::string_view stage, Index done, Index total) {
+  if (total > 0)
+    fmt::print(stderr, "\r\033[K{} {} of {}", stage, done, total);
+  else
+    fmt::print(stderr, "\r\033[K{}", stage);
+  std::fflush(stderr);
 }
 
 }  // namespace
 
 Session::Session(const Common& common)
-    : pool_(common.threads), progress_(progress_line()), start_(wall_seconds()) {
+    : pool_(common.threads), start_(wall_seconds()) {
   exec_.pool = &pool_;
   exec_.seed = common.seed;
-  if (progress_) exec_.progress = &progress_;
+  if (isatty(STDERR_FILENO) == 0) return;
+  progress_.emplace(show_progress);
+  exec_.progress = &*progress_;
 }
 
 Session::~Session() {

@@ -91,7 +91,7 @@ int run(const Args& args) {
     print(std::string(FileView::open(names.receipt).text()));
   } else {
     print(screen(report));
-    print(fmt::format("\nfiles  {0}, {0}.receipt.json, .undo, .path.json, .path.safetensors\n"
+    print(fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, .path.safetensors\n"
                       "back   fmd undo {0}.receipt.json -o MODEL\n"
                       "{1:.1f} s, seed {2}\n",
                       args.out, session.seconds(), args.common.seed));

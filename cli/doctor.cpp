@@ -20,6 +20,7 @@ int run(const Args& args) {
   const BlasInfo blas = blas_info();
   const MachineInfo machine = machine_info();
   const MachineRates rates = measure_machine(0.5);
+  const double memory_gb = static_cast<double>(machine.memory) / 1e9;
   const bool slow = blas.kernel == "Prescott" && !best_kernel().empty();
   if (args.common.json) {
     const nlohmann::ordered_json json = {
@@ -28,20 +29,21 @@ int run(const Args& args) {
         {"version", version()},
         {"cpu", machine.cpu},
         {"cores", machine.cores},
-        {"memory_gb", machine.memory_gb},
+        {"memory_gb", memory_gb},
         {"threads", session.exec().pool->threads()},
         {"blas", {{"library", blas.library}, {"kernel", blas.kernel}, {"repaired", blas.repaired}}},
         {"gemm_f64_gflops", rates.gemm_f64},
         {"gemm_f32_gflops", rates.gemm_f32},
         {"memory_read_gb_s", rates.memory_read},
-        {"memory_copy_gb_s", rates.memory_copy}};
+        {"memory_copy_gb_s", rates.memory_copy},
+        {"cpu_share", rates.cpu_share}};
     print(json.dump(2) + "\n");
     return slow ? 1 : 0;
   }
   std::string out;
   out += fmt::format("fmd      {}\n", version());
   out += fmt::format("cpu      {}, {} cores, {:.0f} GB of memory\n", machine.cpu, machine.cores,
-                     machine.memory_gb);
+                     memory_gb);
   out += fmt::format("threads  {}\n", session.exec().pool->threads());
   out += fmt::format("BLAS     {}\n", blas.library.empty() ? "unknown" : blas.library);
   out += fmt::format("kernel   {}{}\n", blas.kernel.empty() ? "not told" : blas.kernel,
@@ -51,6 +53,9 @@ int run(const Args& args) {
                      rates.gemm_f32);
   out += fmt::format("memory   {:.1f} GB/s read, {:.1f} GB/s copy, one thread\n", rates.memory_read,
                      rates.memory_copy);
+  if (rates.cpu_share < 0.8)
+    out += fmt::format("note     the machine was busy: this process had {:.0f} % of a core\n",
+                       100 * rates.cpu_share);
   out += fmt::format("data     {}\n", data_folder().string());
   if (slow)
     out += fmt::format("PROBLEM  the BLAS runs its oldest kernel; set OPENBLAS_CORETYPE={}\n",

@@ -17,6 +17,7 @@ Json data_json(const std::vector<DataNote>& notes) {
     one["rows"] = note.rows;
     one["split_seed"] = note.split_seed ? Json(*note.split_seed) : Json(nullptr);
     one["overlap_with_training"] = note.overlap < 0 ? Json(nullptr) : Json(note.overlap);
+    one["overlap_by_chance"] = number(note.by_chance);
     all.push_back(one);
   }
   return all;

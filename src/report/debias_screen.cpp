@@ -75,15 +75,13 @@ bool worse(const DebiasReport& r, const std::string& attribute, const std::strin
 using Figure = std::function<std::string(const Contender&)>;
 
 std::string row(const DebiasReport& r, const std::string& title, const Figure& figure, bool mark) {
-  std::string out = fmt::format("  {:<18}", clip(title, 18));
+  std::string out = fmt::format("  {:<17}", clip(title, 17));
   for (const Contender& c : r.figures()) {
     std::string cell = c.audit ? figure(c) : "n/a";
     if (c.name == "repaired") {
       out += fmt::format(" {:>8}{} |", cell, mark ? " !" : "  ");
-    } else if (c.name == "before") {
-      out += fmt::format(" {:>8}", cell);
     } else {
-      out += fmt::format(" {:>9}", cell);
+      out += fmt::format("{:>{}}", cell, c.name == "before" ? 8 : 10);
     }
   }
   return out + "\n";
@@ -92,10 +90,10 @@ std::string row(const DebiasReport& r, const std::string& title, const Figure& f
 std::string header(const DebiasReport& r) {
   const std::string without = r.repaired.size() == 1 ? clip(r.repaired[0], 9) : "them";
   std::string out;
-  out += fmt::format("  {:<18} {:>8} {:>8}   | trivial controls\n", "", "", "");
-  out += fmt::format("  {:<18} {:>8} {:>8}   | {:>9} {:>9} {:>9} {:>9}\n", "", "before", "repaired",
+  out += fmt::format("  {:<17}{:>8} {:>8}   | trivial controls\n", "", "", "");
+  out += fmt::format("  {:<17}{:>8} {:>8}   |{:>10}{:>10}{:>10}{:>10}\n", "", "before", "repaired",
                      "column", "retrained", "tempered", "intercept");
-  out += fmt::format("  {:<18} {:>8} {:>8}   | {:>9} {:>9} {:>9} {:>9}\n", "", "", "", "averaged",
+  out += fmt::format("  {:<17}{:>8} {:>8}   |{:>10}{:>10}{:>10}{:>10}\n", "", "", "", "averaged",
                      "w/o " + clip(without, 5), "by NLL", "shifted");
   return out;
 }
@@ -185,7 +183,7 @@ std::string screen(const DebiasReport& r) {
   for (const DataNote& note : r.data) {
     out += fmt::format("{:<7} {}, {} rows", note.role == "edit and hold-out" ? "data" : note.role,
                        note.name, count(note.rows));
-    if (note.overlap >= 0) out += fmt::format(", {} of them seen in training", count(note.overlap));
+    if (note.overlap >= 0) out += ", " + text::seen(note.overlap, note.by_chance);
     out += "\n";
   }
   out += fmt::format("rows    {} edit ({} pairs), {} hold-out\n", count(r.edit_rows), count(r.pairs),
@@ -202,7 +200,7 @@ std::string screen(const DebiasReport& r) {
              : fmt::format("         figures below from the {} others\n",
                            count(r.test[0].audit->rows));
   out += repair_table(r);
-  out += fmt::format("\nlambda {:.4g}   solver {}, gradient {:.0e}   Hessian from {} rows, damping {:.2g}\n",
+  out += fmt::format("\nlambda {:.4g}; {}, relative gradient {:.0e}; Hessian from {} rows, damping {:.2g}\n",
                      point.lambda, r.solve_status, r.residual, r.hessian_rows, r.damping);
   out += "\nWHAT THIS DOES NOT SAY\n" + caveats(r);
   return out;

@@ -121,8 +121,8 @@ class Story(unittest.TestCase):
 
     def test_no_candidate_writes_nothing(self):
         before = sorted(p.name for p in self.dir.iterdir())
-        fmd("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--method", "average-column",
-            "--target", "flip_rate=-1", "-o", "none.safetensors", cwd=self.dir, code=1)
+        fmd("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--method", "path",
+            "--target", "co=0", "-o", "none.safetensors", cwd=self.dir, code=1)
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), before)
 
     def test_scores_of_another_program(self):
