@@ -139,9 +139,9 @@ const Comparison* against(const GroupReport& g, const char* measure, int group,
   return nullptr;
 }
 
-std::string difference(const Comparison* c) {
+std::string difference(const Comparison* c, int digits = 3) {
   if (c == nullptr || !c->difference.defined()) return "-";
-  return fmt::format("{} {}", bare(c->difference.value), range(c->difference));
+  return fmt::format("{} {}", bare(c->difference.value, digits), range(c->difference, digits));
 }
 
 // Two groups: both rates with intervals, their differences below.
@@ -157,11 +157,11 @@ std::string two_groups(const GroupReport& g, const std::string& title) {
                        percent_range(group.selection_rate), percent(group.tpr.value),
                        fmt::format("({})", count(group.positives)), percent(group.fpr.value));
   }
-  out += fmt::format("  {:<21}  {:<18} {:<20} {}\n", "difference",
+  out += fmt::format("  {:<18} {:<20} {:<20} {}\n", "difference",
                      difference(against(g, "demographic_parity", other)),
                      difference(against(g, "equal_opportunity", other)),
-                     difference(against(g, "equalized_odds", other, "fpr")));
-  out += fmt::format("  {:<21}  {} {}\n", "ratio", bare(g.selection_ratio.value),
+                     difference(against(g, "equalized_odds", other, "fpr"), 2));
+  out += fmt::format("  {:<18} {} {}\n", "ratio", bare(g.selection_ratio.value),
                      range(g.selection_ratio));
   return out + too_few(g);
 }
@@ -187,12 +187,12 @@ std::string many_groups(const GroupReport& g, const std::string& title) {
   std::string out = fmt::format(
       "{}, against {}; intervals adjusted for {} comparisons\n", title,
       g.groups[static_cast<std::size_t>(g.reference)].value, comparisons);
-  out += "                     rows  yes %  difference             TPR %  difference\n";
+  out += "                   rows  yes %  difference            TPR % difference\n";
   for (std::size_t k = 0; k < g.groups.size(); ++k) {
     const Group& group = g.groups[k];
     if (!group.compared) continue;
     const bool reference = static_cast<int>(k) == g.reference;
-    out += fmt::format("  {:<14}{:>9}  {:>5}  {:<21}  {:>5}  {}\n", clip(group.value, 16),
+    out += fmt::format("  {:<14}{:>7}  {:>5}  {:<20}  {:>5} {}\n", clip(group.value, 14),
                        count(group.rows), percent(group.selection_rate.value),
                        reference ? "" : difference(against(g, "demographic_parity", static_cast<int>(k))),
                        percent(group.tpr.value),

@@ -200,7 +200,7 @@ std::string screen(const DebiasReport& r) {
              : fmt::format("         figures below from the {} others\n",
                            count(r.test[0].audit->rows));
   out += repair_table(r);
-  out += fmt::format("\nlambda {:.4g}; {}, relative gradient {:.0e}; Hessian from {} rows, damping {:.2g}\n",
+  out += fmt::format("\nlambda {:.4g}, {} (gradient {:.0e}); Hessian: {} rows, damping {:.2g}\n",
                      point.lambda, r.solve_status, r.residual, r.hessian_rows, r.damping);
   out += "\nWHAT THIS DOES NOT SAY\n" + caveats(r);
   return out;

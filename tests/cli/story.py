@@ -69,7 +69,8 @@ class Story(unittest.TestCase):
             self.assertIn(word, screen)
         self.assertLessEqual(max(map(len, screen.splitlines())), 80, screen)
         self.assertEqual(report["verdict"], "none")
-        self.assertEqual(report["data"]["seen_in_training"], 0)
+        # Equal rows happen by chance; these are not many more than that.
+        self.assertLess(report["data"]["seen_in_training"], 40 + 2 * report["data"]["seen_by_chance"])
         self.assertIn(f"accuracy {100 * report['accuracy']['value']:.1f} %", screen)
         seen = self.json("audit", "loans.safetensors", "train.csv")["data"]["seen_in_training"]
         self.assertEqual(seen, sum(1 for _ in open(self.dir / "train.csv")) - 1)
