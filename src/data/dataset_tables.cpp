@@ -103,8 +103,9 @@ Table adult_part(const std::string& text) {
   rename_levels(column_of(table, "race"), [](const std::string& race) -> std::string {
     return race == "White" ? race : "Non-white";
   });
-  rename_levels(column_of(table, "income"), [](const std::string& label) {
-    return label.ends_with(".") ? label.substr(0, label.size() - 1) : label;
+  rename_levels(column_of(table, "income"), [](std::string label) {
+    if (label.ends_with('.')) label.pop_back();  // adult.test only
+    return label;
   });
   arrange(table, {"age", "education-num", "race", "sex", "capital-gain", "capital-loss",
                   "hours-per-week", "workclass", "education", "marital-status",

@@ -75,7 +75,7 @@ Dataset acs() {
   Dataset set = {
       .name = "acs",
       .title = "332,900 US workers of 2018: is the income above $50,000?",
-      .source = kFolktables +
+      .source = std::string(kFolktables) +
                 "; the test fifth: GitHub dssg/aequitas, "
                 "datasets/FolkTables/ACSIncome.test.parquet, written as CSV",
       .rows = 332900,

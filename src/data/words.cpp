@@ -26,9 +26,11 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 std::string list_words(const std::vector<std::string>& words, std::size_t limit) {
   const std::size_t shown = std::min(limit, words.size());
-  std::string text = fmt::format(
-      "{}",
-      fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) text += ", ";
+    text += words[i];
+  }
   if (shown < words.size()) text += fmt::format(", ... ({} in all)", words.size());
   return text;
 }

@@ -13,15 +13,15 @@ namespace fmd {
 struct CsvOptions {
   // Kinds that are known already (a model's columns, task.toml); the rest is inferred: a
   // column is a number when every cell that is not missing reads as one.
-  std::map<std::string, ColumnKind> types;
+  std::map<std::string, ColumnKind> types = {};
   // Only these columns are kept, all when empty. Others are still checked for well-formed
   // text.
-  std::vector<std::string> keep;
+  std::vector<std::string> keep = {};
   // Names for a file without a header line.
-  std::vector<std::string> names;
+  std::vector<std::string> names = {};
   std::vector<std::string> missing = {"", "?"};
   // Lines that begin with this are passed over ("|" in adult.test); "" = none.
-  std::string comment;
+  std::string comment = "";
   Index max_field = 1 << 20;  // bytes of one cell; a longer one is an error, not a crash
   Index max_columns = 100000;
 };

@@ -70,15 +70,22 @@ struct Task {
 
 // What flags or a task.toml say; what they leave out stays as it was.
 struct TaskOverrides {
-  std::optional<std::string> label, positive, favorable, weight, id;
-  std::optional<std::string> threshold;                // "0.3", "rate=.2"
-  std::optional<std::vector<std::string>> attributes;  // names, or full specs below
-  std::optional<std::vector<AttributeSpec>> attribute_specs;
-  std::optional<std::vector<std::string>> ignore, classes;
-  std::optional<std::string> pairs, unseen;
-  std::optional<std::map<std::string, ColumnKind>> types;
-  std::optional<std::vector<Limit>> limits;
-  std::optional<Index> min_group, min_label;
+  std::optional<std::string> label = {};
+  std::optional<std::string> positive = {};
+  std::optional<std::string> favorable = {};
+  std::optional<std::string> threshold = {};  // "0.3", "rate=.2"
+  std::optional<std::string> weight = {};
+  std::optional<std::string> id = {};
+  std::optional<std::vector<std::string>> attributes = {};  // names, or full specs below
+  std::optional<std::vector<AttributeSpec>> attribute_specs = {};
+  std::optional<std::vector<std::string>> ignore = {};
+  std::optional<std::vector<std::string>> classes = {};
+  std::optional<std::string> pairs = {};
+  std::optional<std::string> unseen = {};
+  std::optional<std::map<std::string, ColumnKind>> types = {};
+  std::optional<std::vector<Limit>> limits = {};
+  std::optional<Index> min_group = {};
+  std::optional<Index> min_label = {};
 };
 
 // Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or
