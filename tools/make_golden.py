@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the reference values that tests compare with: tests/golden/*.json.
 
-Each module of tools/golden has PACKAGES, what it needs from PyPI, and main(out_dir), which
-writes its file and returns its path. The results are committed, so tests need none of this.
+Each module of tools/golden has a main(out_dir) that writes <module>.json. The results are
+committed, so tests need none of this.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODULES = ["metrics", "unlearn"]
+PACKAGES = ["torch==2.13.0", "numpy", "scipy", "scikit-learn", "fairlearn", "statsmodels"]
 
 
 def load(name):
@@ -26,7 +27,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="packages: torch==2.13.0 numpy scikit-learn (and what a missing one is named as)",
+        epilog=f"needs: pip install {' '.join(PACKAGES)}",
     )
     parser.add_argument("only", nargs="*", metavar="NAME",
                         help=f"which to make: {', '.join(MODULES)}; all without a name")
@@ -41,8 +42,9 @@ def main():
         try:
             module = load(name)
         except ModuleNotFoundError as error:
-            sys.exit(f"make_golden: {name} needs the package '{error.name}': pip install it first")
-        print(module.main(arguments.out))
+            sys.exit(f"make_golden: {name} needs '{error.name}': pip install {' '.join(PACKAGES)}")
+        module.main(arguments.out)
+        print(f"made {arguments.out / name}.json")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 
-PACKAGES = ["torch==2.13.0", "numpy", "scikit-learn"]
-
 ROWS, INPUTS, L2 = 40, 4, 0.05
 TERMS = {"anchor": 1.2, "fit": 0.4, "lambda": 6.0, "mu": 0.03}
 LAMBDAS = [0.1, 3.0, 1000.0]
@@ -172,4 +170,3 @@ def main(out_dir):
     result = {"sigmoid": case(1), "softmax": case(3)}
     out = pathlib.Path(out_dir) / "unlearn.json"
     out.write_text(json.dumps(result, indent=None, separators=(",", ":")) + "\n")
-    return out
