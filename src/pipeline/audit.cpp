@@ -210,6 +210,7 @@ AuditReport audit_model(const Model& model, const Study& study,
   report.data = study.table.source;
   report.data_sha256 = study.sha256;
   report.seen = study.seen;
+  report.seen_by_chance = study.seen_by_chance;
   report.missing_numbers = study.missing_numbers;
   return report;
 }

@@ -164,7 +164,8 @@ struct DebiasRun::State {
   std::vector<DataNote> data_notes() const {
     std::vector<DataNote> notes;
     const auto add = [&](const std::string& role, const Study& s, bool split) {
-      DataNote note{role, s.table.source, s.sha256, s.table.rows(), s.seen, std::nullopt};
+      DataNote note{role, s.table.source, s.sha256, s.table.rows(), s.seen, s.seen_by_chance,
+                    std::nullopt};
       if (split) note.split_seed = exec.seed;
       notes.push_back(std::move(note));
     };
@@ -209,7 +210,7 @@ DebiasReport DebiasRun::measure(const Model& after) const {
   if (s.options.target) report.measure = s.options.target->measure;
   report.points = s.candidates.points;
   report.chosen = s.chosen;
-  report.optimistic = s.data.seen > 0;
+  report.optimistic = s.data.used_in_training();
   report.residual = s.candidates.residual;
   report.damping = s.candidates.path.damping;
   report.rcond = s.candidates.path.rcond;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -24,7 +25,22 @@ void take_labels(const Study& study, StudyPairs& pairs) {
   for (const Index row : pairs.row) pairs.y.push_back(study.y[static_cast<std::size_t>(row)]);
 }
 
+// The share of rows that have an equal one among the others; hashes are sorted.
+double twin_share(const std::vector<std::uint64_t>& hashes) {
+  Index twins = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const bool before = i > 0 && hashes[i - 1] == hashes[i];
+    const bool after = i + 1 < hashes.size() && hashes[i + 1] == hashes[i];
+    twins += before || after;
+  }
+  return static_cast<double>(twins) / static_cast<double>(hashes.size());
+}
+
 }  // namespace
+
+bool Study::used_in_training() const {
+  return static_cast<double>(seen) > seen_by_chance + 4 * std::sqrt(seen_by_chance + 1);
+}
 
 Rows Study::rows(std::span<const Index> subset) const {
   return {.X = X.get(), .y = y, .weight = {}, .subset = subset};
@@ -53,6 +69,7 @@ Study make_study(const Model& model, Table table, const Task& task, bool need_la
   if (!model.note.row_hashes.empty() && !study.y.empty()) {
     study.seen =
         overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
+    study.seen_by_chance = twin_share(model.note.row_hashes) * static_cast<double>(study.table.rows());
   }
   return study;
 }

@@ -170,6 +170,7 @@ std::string to_json(const AuditReport& report) {
                   {"sha256", report.data_sha256.empty() ? Json(nullptr) : Json(report.data_sha256)},
                   {"rows", report.rows},
                   {"seen_in_training", report.seen < 0 ? Json(nullptr) : Json(report.seen)},
+                  {"seen_by_chance", number(report.seen_by_chance)},
                   {"missing_numbers", report.missing_numbers}};
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;

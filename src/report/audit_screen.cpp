@@ -42,7 +42,7 @@ std::string top(const AuditReport& r) {
     out += fmt::format("model  {} ({})    {}    {}\n", r.model, r.kind, decision_words(r.task),
                        favourable_words(r.task));
     out += fmt::format("data   {}, {} rows", r.data, count(r.rows));
-    if (r.seen >= 0) out += fmt::format(", {} of them seen in training", count(r.seen));
+    if (r.seen >= 0) out += ", " + text::seen(r.seen, r.seen_by_chance);
     out += "\n";
     std::string reads;
     for (const AttributeAudit& a : r.attributes)
@@ -139,9 +139,9 @@ const Comparison* against(const GroupReport& g, const char* measure, int group,
   return nullptr;
 }
 
-std::string difference(const Comparison* c) {
+std::string difference(const Comparison* c, int digits = 3) {
   if (c == nullptr || !c->difference.defined()) return "-";
-  return fmt::format("{} {}", bare(c->difference.value), range(c->difference));
+  return fmt::format("{} {}", bare(c->difference.value, digits), range(c->difference, digits));
 }
 
 // Two groups: both rates with intervals, their differences below.
@@ -152,16 +152,16 @@ std::string two_groups(const GroupReport& g, const std::string& title) {
     const Group& group = g.groups[k];
     if (!group.compared) continue;
     if (static_cast<int>(k) != g.reference) other = static_cast<int>(k);
-    out += fmt::format("  {:<14}{:>7}  {:<5}{:<14}  {:>5} {:<16}  {:>5}\n", clip(group.value, 14),
+    out += fmt::format("  {:<14}{:>7}  {:<5}{:<14}  {:>5} {:<14} {:>5}\n", clip(group.value, 14),
                        count(group.rows), percent(group.selection_rate.value),
                        percent_range(group.selection_rate), percent(group.tpr.value),
                        fmt::format("({})", count(group.positives)), percent(group.fpr.value));
   }
-  out += fmt::format("  {:<21}  {:<20} {:<20} {}\n", "difference",
+  out += fmt::format("  {:<18} {:<20} {:<20} {}\n", "difference",
                      difference(against(g, "demographic_parity", other)),
                      difference(against(g, "equal_opportunity", other)),
-                     difference(against(g, "equalized_odds", other, "fpr")));
-  out += fmt::format("  {:<21}  {} {}\n", "ratio", bare(g.selection_ratio.value),
+                     difference(against(g, "equalized_odds", other, "fpr"), 2));
+  out += fmt::format("  {:<18} {} {}\n", "ratio", bare(g.selection_ratio.value),
                      range(g.selection_ratio));
   return out + too_few(g);
 }
@@ -187,12 +187,12 @@ std::string many_groups(const GroupReport& g, const std::string& title) {
   std::string out = fmt::format(
       "{}, against {}; intervals adjusted for {} comparisons\n", title,
       g.groups[static_cast<std::size_t>(g.reference)].value, comparisons);
-  out += "                     rows  yes %  difference             TPR %  difference\n";
+  out += "                   rows  yes %  difference            TPR % difference\n";
   for (std::size_t k = 0; k < g.groups.size(); ++k) {
     const Group& group = g.groups[k];
     if (!group.compared) continue;
     const bool reference = static_cast<int>(k) == g.reference;
-    out += fmt::format("  {:<14}{:>9}  {:>5}  {:<21}  {:>5}  {}\n", clip(group.value, 16),
+    out += fmt::format("  {:<14}{:>7}  {:>5}  {:<20}  {:>5} {}\n", clip(group.value, 14),
                        count(group.rows), percent(group.selection_rate.value),
                        reference ? "" : difference(against(g, "demographic_parity", static_cast<int>(k))),
                        percent(group.tpr.value),
@@ -261,13 +261,14 @@ std::string limits_part(const AuditReport& r) {
     failed += limit.verdict == Verdict::fail;
     unclear += limit.verdict == Verdict::unclear;
     if (limit.lines.empty())
-      out += fmt::format("  {:<31} {:<31} {}\n", name, reason_words(limit.reason), shout(limit.verdict));
+      out += fmt::format("  {:<30} {:<34} {}\n", name, reason_words(limit.reason), shout(limit.verdict));
     // Lines that pass say nothing new when another one does not.
     for (const LimitLine& line : limit.lines) {
       if (limit.lines.size() > 1 && line.verdict == Verdict::pass && limit.verdict != Verdict::pass)
         continue;
-      out += fmt::format("  {:<31} {:>6} {:<14} {:<9} {}\n", name, gap(line.interval.value),
-                         range(line.interval), clip(line.about, 20), shout(line.verdict));
+      out += fmt::format("  {:<30} {:>6} {:<14} {:<12} {}\n", clip(name, 30),
+                         gap(line.interval.value), range(line.interval), clip(line.about, 12),
+                         shout(line.verdict));
       name.clear();
     }
   }

@@ -53,6 +53,13 @@ inline std::string percent_range(const Interval& i) {
   return fmt::format("[{}, {}]", percent(i.low), percent(i.high));
 }
 
+// How many rows equal a training row, and how many would if none was used.
+inline std::string seen(Index rows, double by_chance) {
+  if (by_chance < 0.5) return fmt::format("{} of them seen in training", count(rows));
+  return fmt::format("{} equal a training row ({} by chance)", count(rows),
+                     count(static_cast<Index>(std::lround(by_chance))));
+}
+
 // At most `width` characters of UTF-8 text; ".." marks a cut.
 inline std::string clip(std::string_view s, std::size_t width) {
   std::size_t shown = 0, at = 0, keep = 0;

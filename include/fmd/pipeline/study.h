@@ -22,13 +22,18 @@ struct Study {
   std::vector<std::int32_t> y;      // empty: the table has no label column
   std::vector<Attribute> attributes;
   std::vector<Reads> reads;         // per attribute
-  Index seen = -1;                  // rows that the model was trained on
+  Index seen = -1;                  // rows that equal a training row; -1 = not known
+  double seen_by_chance = 0;        // how many would, if none was used: see make_study
   Index missing_numbers = 0;
 
   [[nodiscard]] Rows rows(std::span<const Index> subset = {}) const;
   [[nodiscard]] Index find(const std::string& attribute) const;  // -1: none
+  // More rows equal a training row than chance explains.
+  [[nodiscard]] bool used_in_training() const;
 };
 
+// Different persons can have equal rows. A training row that equals another training row does so by
+// chance, so the share of those tells how many of these rows would equal one by chance.
 // Throws whatever reading, encoding and joining throw; attributes that the table does not have are
 // Error(missing_column). need_labels: a missing label column is an error too.
 [[nodiscard]] Study make_study(const Model& model, Table table, const Task& task, bool need_labels,

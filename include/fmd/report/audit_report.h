@@ -44,7 +44,8 @@ struct AuditReport {
   std::string model, model_sha256, kind;  // empty for scores of another program
   std::string data, data_sha256;
   Index rows = 0;
-  Index seen = -1;                        // rows that were in the training set; -1 = not known
+  Index seen = -1;                        // rows that equal a training row; -1 = not known
+  double seen_by_chance = 0;              // how many would, if none was used
   Index missing_numbers = 0;              // cells that counted as the mean
   Task task;
   double confidence = 0.95;

@@ -64,7 +64,8 @@ struct AttributeUse {
 
 struct DataNote {
   std::string role, name, sha256;       // role: edit and hold-out, train, test
-  Index rows = 0, overlap = -1;         // rows that the model was trained on; -1 = not known
+  Index rows = 0, overlap = -1;         // rows that equal a training row; -1 = not known
+  double by_chance = 0;                 // how many would, if none was used
   std::optional<std::uint64_t> split_seed;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
@@ -21,28 +22,33 @@ namespace fmd {
 //   theta(lambda) = sum_j u_j (u_j^T H theta0) / (1 + 2 lambda g_j).
 // Linear heads only. Sets of pairs of several attributes count 1/A each.
 
-// G at theta; parameters x parameters. Intercepts cancel in delta: their rows are 0.
+// G at theta; parameters x parameters. Intercepts cancel in delta: their rows are 0. Same bits for
+// any number of threads. Throws Error(bad_shape, bad_data: a set without pairs or weight).
 [[nodiscard]] Matrix consistency_matrix(const LinearHead& head, std::span<const PairSet> pairs,
                                         const Vector& theta, const Exec& exec);
 
 struct Path {
   Vector theta0;
-  Vector g;            // generalised eigenvalues >= 0, ascending
+  Vector g;            // generalised eigenvalues, ascending; below 1e-12 g_max they are 0
   Matrix U;            // H-orthonormal
   Vector coefficient;  // U^T H theta0
   double damping = 0;  // on H
   double rcond = 0;
 
-  // lambda >= 0; infinity gives the limit: every direction with g_j > 1e-12 g_max is taken out.
+  // lambda >= 0; infinity gives the limit: every direction with g_j > 0 is taken out. theta(0) is
+  // theta0 to the bit. Cost: one product with the columns of U that have g_j > 0.
   [[nodiscard]] Vector theta(double lambda) const;
 };
 
-// H as hessian() gives it (l2 and gauge included). Damped by the rule of make_cholesky.
+// H as hessian() gives it (l2 and gauge included). Damped by the rule of make_cholesky. Cost: one
+// generalised eigendecomposition. Throws Error(bad_shape, numerical).
 [[nodiscard]] Path make_path(const Matrix& H, const Matrix& G, const Vector& theta0);
 
-// A grid of `points` lambdas, log-spaced, that spans the path: from where the consistency term is
-// 1e-2 of what it removes to where the strongest direction keeps 1e-6 of itself. By G's and H's
-// eigenvalues alone, so no row that a choice is made on is seen.
+// A grid of `points` lambdas, ascending and log-spaced, that spans the path: from where the strongest
+// direction still keeps 99 % of itself to where the weakest one that matters keeps 1e-7. What
+// matters are the directions that make up the pairs' gaps at theta0, but for the 1e-14 part of the
+// mean squared gap that the weakest hold; g <= 1e-9 g_max is left out. By the path alone, so no
+// row that a choice is made on is seen. One point: the last one. Throws Error(bad_option).
 [[nodiscard]] std::vector<double> path_lambdas(const Path& path, Index points);
 
 }  // namespace fmd

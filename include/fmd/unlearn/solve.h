@@ -22,9 +22,16 @@ namespace fmd {
 //            + mu/2 |theta - theta0|^2                             in standardised features
 //
 // Means over pairs are weighted; sets of several attributes count 1/A each.
+// Weights of rows count in the means over rows. The Gauss-Newton matrix is formed and factored for
+// heads of up to max_dense parameters, and formed anew only when the old one stops paying; above,
+// its products drive conjugate gradients. The damping scales the curvature of what holds theta in
+// place (anchor, fit, mu), not that of what pulls, so that a large lambda slows nothing down. J
+// falls with every step that is taken; a step to a value that is not finite is not taken.
+
+// gamma gap^2 for a measure on rows: demographic_parity_soft and its kin, with two groups.
 struct GapPenalty {
   std::shared_ptr<const BiasMeasure> measure;
-  double gamma = 0;
+  double gamma = 0;                  // >= 0
   std::vector<std::int32_t> group;   // per row of rows.X
 };
 
@@ -34,16 +41,24 @@ struct SolveOptions {
   double lambda = 1;      // >= 0
   double mu = 0;          // >= 0
   std::vector<GapPenalty> gaps;
-  double tolerance = 1e-8;   // stop when |grad J| <= this * max(1, first |grad J|) or J stalls
+  double tolerance = 1e-8;   // stop when |grad J| <= this * max(1, first |grad J|) and the next step
+                             // is predicted to lower J by less than 1e-13 of it, or J stalls
   int max_iterations = 100;
-  double damping = 0.1;      // first Levenberg-Marquardt damping, relative to the mean diagonal
+  double damping = 0.1;      // first damping, relative to the curvature that holds theta; > 0
+  Index max_dense = 2000;    // most parameters for which the matrix is formed
 };
 
-enum class SolveStatus { not_run, converged, stalled, stopped };
+enum class SolveStatus {
+  not_run,
+  converged,  // by the tolerance
+  stalled,    // J cannot be lowered any more in double precision
+  stopped,    // at max_iterations
+};
 
 struct UnlearnSummary {
   SolveStatus status = SolveStatus::not_run;
-  int iterations = 0;
+  int iterations = 0;          // steps tried
+  int factorisations = 0;      // Gauss-Newton matrices that were formed
   double objective = 0;        // J at the result
   double start_objective = 0;  // J at the start
   double gradient = 0;         // |grad J| at the result, relative to the first
@@ -54,7 +69,8 @@ struct UnlearnResult {
   UnlearnSummary summary;
 };
 
-// start: a warm start, e.g. Path::theta(lambda); empty = theta0. p_old is theta0's.
+// start: a warm start, e.g. Path::theta(lambda); empty = theta0 (also where J is not finite at
+// start). p_old is theta0's. rows may be empty when anchor is 0 and there are no gaps.
 // Throws Error(bad_option, bad_shape, bad_data: fit without labels).
 [[nodiscard]] UnlearnResult solve(const LinearHead& head, const Vector& theta0, const Rows& rows,
                                   std::span<const PairSet> pairs, const SolveOptions& options,

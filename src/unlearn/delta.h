@@ -1,0 +1,65 @@
+#pragma once
+
+#include <vector>
+
+#include "fmd/core/types.h"
+#include "fmd/model/features.h"
+#include "fmd/model/rows.h"
+
+namespace fmd {
+
+// delta_i = phi(c_i) - phi(cbar_i) of one block of pairs, in double: CSR where both sides are
+// sparse (a flip changes the attribute's few columns only), else dense rows. Everything about a
+// pair is computed from phi(c) and delta: cheaper than from both sides, and differences of nearly
+// equal scores keep their digits.
+struct Delta {
+  Index rows = 0;
+  Index cols = 0;
+  bool sparse = true;
+  Matrix dense;  // rows x cols
+  std::vector<Index> start;
+  std::vector<std::int32_t> column;
+  std::vector<double> value;
+
+  // body(feature, difference) for the entries of row i.
+  template <typename Body>
+  void for_each(Index i, const Body& body) const {
+    if (!sparse) {
+      for (Index j = 0; j < cols; ++j) body(j, dense(i, j));
+      return;
+    }
+    for (Index e = start[static_cast<std::size_t>(i)]; e < start[static_cast<std::size_t>(i) + 1];
+         ++e)
+      body(static_cast<Index>(column[static_cast<std::size_t>(e)]),
+           value[static_cast<std::size_t>(e)]);
+  }
+};
+
+// body(feature, value) for the entries of row i of a block of features.
+template <typename Body>
+void for_each_entry(const FeatureBlock& block, Index i, const Body& body) {
+  if (!block.sparse()) {
+    const float* row = block.dense + i * block.cols;
+    for (Index j = 0; j < block.cols; ++j) body(j, static_cast<double>(row[j]));
+    return;
+  }
+  const auto first = static_cast<std::size_t>(block.start[static_cast<std::size_t>(i)]);
+  const auto last = static_cast<std::size_t>(block.start[static_cast<std::size_t>(i) + 1]);
+  for (std::size_t e = first; e < last; ++e)
+    body(static_cast<Index>(block.column[e]),
+         block.value.empty() ? 1.0 : static_cast<double>(block.value[e]));
+}
+
+// Sparse rows must have ascending columns: Error(bad_shape) otherwise.
+[[nodiscard]] Delta subtract(const FeatureBlock& c, const FeatureBlock& cbar);
+
+// Block b of a set of pairs.
+[[nodiscard]] Delta pair_delta(const PairSet& pairs, Index b);
+
+// z = W delta for each row; no intercept. theta as in LinearHead.
+void delta_logits(const Delta& delta, Index outputs, const Vector& theta, Matrix& z);
+
+// into -= sum_i h_i (x) (delta_i, 0): the part of J^T h that cbar has over c.
+void subtract_delta_vjp(const Delta& delta, const Matrix& h, Vector& into);
+
+}  // namespace fmd

@@ -1,0 +1,178 @@
+#include "unlearn/pair_outer.h"
+
+#include "core/lapack.h"
+
+namespace fmd {
+namespace {
+
+struct Entry {
+  Index feature;
+  double value;
+};
+
+// into[a, b] += weight left_a right_b.
+void scatter(const std::vector<Entry>& left, const std::vector<Entry>& right, double weight,
+             Index stride, double* into) {
+  for (const Entry& a : left) {
+    double* row = into + a.feature * stride;
+    const double scaled = weight * a.value;
+    for (const Entry& b : right) row[b.feature] += scaled * b.value;
+  }
+}
+
+// The lower triangle of weight x x^T, for entries in ascending order.
+void scatter_lower(const std::vector<Entry>& x, double weight, Index stride, double* into) {
+  for (std::size_t a = 0; a < x.size(); ++a) {
+    double* row = into + x[a].feature * stride;
+    const double scaled = weight * x[a].value;
+    for (std::size_t b = 0; b <= a; ++b) row[x[b].feature] += scaled * x[b].value;
+  }
+}
+
+// The lower triangle of weight (x y^T + y x^T).
+void scatter_cross(const std::vector<Entry>& x, const std::vector<Entry>& y, double weight,
+                   Index stride, double* into) {
+  for (const Entry& b : y) {
+    const double scaled = weight * b.value;
+    for (const Entry& a : x) {
+      const double term = scaled * a.value;
+      if (a.feature > b.feature) {
+        into[a.feature * stride + b.feature] += term;
+      } else {
+        into[b.feature * stride + a.feature] += a.feature == b.feature ? 2 * term : term;
+      }
+    }
+  }
+}
+
+bool same_row(const FeatureBlock& block, Index i, Index j) {
+  const auto u = [&](Index r) { return static_cast<std::size_t>(block.start[static_cast<std::size_t>(r)]); };
+  const std::size_t a = u(i), b = u(j), size = u(i + 1) - a;
+  if (u(j + 1) - b != size) return false;
+  for (std::size_t e = 0; e < size; ++e) {
+    if (block.column[a + e] != block.column[b + e]) return false;
+    if (!block.value.empty() && block.value[a + e] != block.value[b + e]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PairOuterSum::PairOuterSum(Index inputs, Index outputs)
+    : stride_(inputs + 1),
+      outputs_(outputs),
+      sum_(Matrix::Zero(class_pairs(outputs) * stride_, stride_)) {}
+
+void PairOuterSum::add(const FeatureBlock& c, const Delta& delta, Index first,
+                       const PairWeights& weights) {
+  if (delta.sparse) {
+    add_sparse(c, delta, first, weights);
+  } else {
+    add_dense(c, delta, first, weights);
+  }
+}
+
+void PairOuterSum::add_dense(const FeatureBlock& c, const Delta& delta, Index first,
+                             const PairWeights& weights) {
+  const bool only_delta = weights.phi_phi.size() == 0;
+  const Index rows = weights.delta_delta.rows();
+  const Index stacked = only_delta ? rows : 2 * rows;
+  Matrix x(stacked, stride_), scaled(stacked, stride_);  // delta rows, then phi rows
+  for (Index i = 0; i < rows; ++i) {
+    x.row(i) << delta.dense.row(first + i), 0.0;
+    if (only_delta) continue;
+    x.row(rows + i).setZero();
+    x(rows + i, stride_ - 1) = 1;
+    for_each_entry(c, first + i, [&](Index j, double value) { x(rows + i, j) = value; });
+  }
+  const int n = static_cast<int>(stride_), k = static_cast<int>(stacked);
+  const double one = 1;
+  for (Index pair = 0; pair < class_pairs(outputs_); ++pair) {
+    for (Index i = 0; i < rows; ++i) {
+      scaled.row(i) = weights.delta_delta(i, pair) * x.row(i);
+      if (only_delta) continue;
+      scaled.row(i) += weights.delta_phi(i, pair) * x.row(rows + i);
+      scaled.row(rows + i) = weights.phi_phi(i, pair) * x.row(rows + i) +
+                             weights.phi_delta(i, pair) * x.row(i);
+    }
+    dgemm_("N", "T", &n, &n, &k, &one, scaled.data(), &n, x.data(), &n, &one, block(pair), &n);
+  }
+}
+
+void PairOuterSum::add_sparse(const FeatureBlock& c, const Delta& delta, Index first,
+                              const PairWeights& weights) {
+  const bool only_delta = weights.phi_phi.size() == 0;
+  const Index rows = weights.delta_delta.rows();
+  const Index pairs = class_pairs(outputs_);
+  std::vector<Entry> phi, difference;
+  Vector together = Vector::Zero(pairs);  // phi phi^T of a row that is in several pairs, once
+  for (Index i = 0; i < rows; ++i) {
+    difference.clear();
+    delta.for_each(first + i, [&](Index j, double value) { difference.push_back({j, value}); });
+    if (!only_delta) {
+      if (i == 0 || !same_row(c, first + i - 1, first + i)) {
+        phi.clear();
+        for_each_entry(c, first + i, [&](Index j, double value) { phi.push_back({j, value}); });
+        phi.push_back({stride_ - 1, 1.0});
+      }
+      together += weights.phi_phi.row(i).transpose();
+    }
+    const bool last = only_delta || i + 1 == rows || !same_row(c, first + i, first + i + 1);
+    for (Index pair = 0; pair < pairs; ++pair) {
+      double* into = block(pair);
+      if (outputs_ == 1) {
+        scatter_lower(difference, weights.delta_delta(i, 0), stride_, into);
+        if (only_delta) continue;
+        scatter_cross(phi, difference, weights.phi_delta(i, 0), stride_, into);
+        if (last) scatter_lower(phi, together[0], stride_, into);
+      } else {
+        scatter(difference, difference, weights.delta_delta(i, pair), stride_, into);
+        if (only_delta) continue;
+        scatter(phi, difference, weights.phi_delta(i, pair), stride_, into);
+        scatter(difference, phi, weights.delta_phi(i, pair), stride_, into);
+        if (last) scatter(phi, phi, together[pair], stride_, into);
+      }
+    }
+    if (last) together.setZero();
+  }
+}
+
+Matrix PairOuterSum::matrix() const {
+  if (outputs_ == 1) {
+    Matrix full = sum_;
+    for (Index a = 0; a < stride_; ++a)
+      for (Index b = 0; b < a; ++b) full(b, a) = full(a, b);
+    return full;
+  }
+  Matrix full = Matrix::Zero(outputs_ * stride_, outputs_ * stride_);
+  Index pair = 0;
+  for (Index k = 0; k < outputs_; ++k)
+    for (Index l = 0; l < k; ++l, ++pair) {
+      const Matrix B = sum_.middleRows(pair * stride_, stride_);
+      full.block(k * stride_, l * stride_, stride_, stride_) = B;
+      full.block(l * stride_, k * stride_, stride_, stride_) = B.transpose();
+      const Matrix half = 0.5 * (B + B.transpose());
+      full.block(k * stride_, k * stride_, stride_, stride_) -= half;
+      full.block(l * stride_, l * stride_, stride_, stride_) -= half;
+    }
+  return full;
+}
+
+void PairOuterSum::save(ByteWriter& out) const {
+  out.put(stride_);
+  out.put(outputs_);
+  out.put_array(std::span<const double>(sum_.data(), static_cast<std::size_t>(sum_.size())));
+}
+
+PairOuterSum PairOuterSum::load(ByteReader& in) {
+  PairOuterSum sum;
+  sum.stride_ = in.get<Index>();
+  sum.outputs_ = in.get<Index>();
+  const auto values = in.get_array<double>();
+  const Index cols = std::max<Index>(sum.stride_, 1);
+  sum.sum_ =
+      Eigen::Map<const Matrix>(values.data(), static_cast<Index>(values.size()) / cols, cols);
+  return sum;
+}
+
+}  // namespace fmd

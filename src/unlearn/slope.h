@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+
+#include "fmd/core/types.h"
+
+// Scores of a pair and the slopes between them, per pair. One output (sigmoid): vectors of one
+// entry, p = p(class 1), S = p (1 - p).
+namespace fmd {
+
+// p = p(c) and dp = p(c) - p(cbar) from z = z(c) and dz = z(c) - z(cbar). dp keeps its relative
+// precision where both sides nearly agree.
+void pair_scores(std::span<const double> z, std::span<const double> dz, std::span<double> p,
+                 std::span<double> dp);
+
+// r = S u, S = diag(p) - p p^T.
+void apply_slope(std::span<const double> p, std::span<const double> u, std::span<double> r);
+
+// S itself (C x C).
+void slope(std::span<const double> p, Matrix& S);
+
+// S(c) - S(cbar), without cancellation.
+void slope_difference(std::span<const double> p, std::span<const double> dp, Matrix& D);
+
+// The mean of S on the line from z(cbar) to z(c), so that dp = Sbar dz.
+void secant_slope(std::span<const double> z, std::span<const double> dz, Matrix& Sbar);
+
+}  // namespace fmd
