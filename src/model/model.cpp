@@ -5,23 +5,25 @@
 namespace fmd {
 namespace {
 
-// Dense rows are faster when at least this share of the entries is there.
-constexpr double kDenseShare = 0.5;
+// Dense rows are faster when at least half of the entries are there: one entry a column, whatever
+// the rows hold. The encoder alone decides, never the rows: both sides of a pair must be summed in
+// the same order, or equal answers would differ in their last bits.
+bool dense(const Encoder& encoder) {
+  return 2 * static_cast<Index>(encoder.columns().size()) >= encoder.features();
+}
 
-std::unique_ptr<Features> as_features(CsrRows csr) {
-  const auto entries = static_cast<double>(csr.column.size());
+std::unique_ptr<Features> as_features(CsrRows csr, bool dense_rows) {
+  if (!dense_rows) return make_sparse(std::move(csr));
   const Index rows = csr.rows(), cols = csr.cols;
-  if (entries < kDenseShare * static_cast<double>(rows) * static_cast<double>(cols))
-    return make_sparse(std::move(csr));
-  std::vector<float> dense(static_cast<std::size_t>(rows * cols), 0.0f);
+  std::vector<float> values(static_cast<std::size_t>(rows * cols), 0.0f);
   for (Index i = 0; i < rows; ++i) {
     const auto from = static_cast<std::size_t>(csr.start[static_cast<std::size_t>(i)]);
     const auto to = static_cast<std::size_t>(csr.start[static_cast<std::size_t>(i) + 1]);
     for (std::size_t e = from; e < to; ++e)
-      dense[static_cast<std::size_t>(i * cols + csr.column[e])] =
+      values[static_cast<std::size_t>(i * cols + csr.column[e])] =
           csr.value.empty() ? 1.0f : csr.value[e];
   }
-  return make_dense(std::move(dense), rows, cols);
+  return make_dense(std::move(values), rows, cols);
 }
 
 }  // namespace
@@ -29,13 +31,14 @@ std::unique_ptr<Features> as_features(CsrRows csr) {
 std::unique_ptr<Features> TableBackbone::features(const Table& table,
                                                   std::span<const Index> rows,
                                                   const Exec&) const {
-  return as_features(encoder_.encode(table, rows));
+  return as_features(encoder_.encode(table, rows), dense(encoder_));
 }
 
 std::unique_ptr<Features> TableBackbone::flipped(const Table& table,
                                                  const Attribute& attribute,
                                                  const PairPlan& plan, const Exec&) const {
-  return as_features(encoder_.encode_flipped(table, attribute, plan.row, plan.to));
+  return as_features(encoder_.encode_flipped(table, attribute, plan.row, plan.to),
+                     dense(encoder_));
 }
 
 std::vector<std::string> Model::hashed_columns() const {

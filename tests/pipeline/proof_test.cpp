@@ -39,7 +39,9 @@ TEST(ProofSlow, DemoTable) {
 
 TEST(ProofSlow, Adult) {
   if (test::data_folder().empty()) GTEST_SKIP() << "FMD_DATA is not set";
-  reaches_the_target(load_dataset("adult", test::data_folder()), find_dataset("adult").task, "sex");
+  Task task = find_dataset("adult").task;
+  task.unseen = Unseen::bucket;  // one country has a single row, which some training parts lack
+  reaches_the_target(load_dataset("adult", test::data_folder()), task, "sex");
 }
 
 TEST(ProofSlow, Hmda) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/core/rng.h"
 #include "fmd/data/attribute.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/split.h"
