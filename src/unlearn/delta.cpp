@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "core/lapack.h"
 
 namespace fmd {
 namespace {
@@ -24,7 +25,8 @@ struct SparseRow {
   }
   void next() {
     if (++at < end && block->column[at] <= block->column[at - 1])
-      throw Error(ErrorKind::bad_shape, "pairs: a sparse row's columns are not in ascending order",
+      throw Error(ErrorKind::bad_shape,
+                  "pairs: a sparse row's columns are not in ascending order",
                   "sort each row of the sparse features by column");
   }
 };
@@ -86,12 +88,16 @@ Delta pair_delta(const PairSet& pairs, Index b) {
 
 void delta_logits(const Delta& delta, Index outputs, const Vector& theta, Matrix& z) {
   const Index stride = delta.cols + 1;
+  z.setZero(delta.rows, outputs);
   if (!delta.sparse) {
-    const Eigen::Map<const Matrix> W(theta.data(), outputs, stride);
-    z.noalias() = delta.dense * W.leftCols(delta.cols).transpose();
+    const int m = static_cast<int>(outputs), n = static_cast<int>(delta.rows);
+    const int d = static_cast<int>(delta.cols), ld = static_cast<int>(stride);
+    const double one = 1;
+    if (m > 0 && n > 0 && d > 0)
+      dgemm_("T", "N", &m, &n, &d, &one, theta.data(), &ld, delta.dense.data(), &d, &one,
+             z.data(), &m);
     return;
   }
-  z.setZero(delta.rows, outputs);
   for (Index i = 0; i < delta.rows; ++i)
     delta.for_each(i, [&](Index j, double value) {
       for (Index k = 0; k < outputs; ++k) z(i, k) += value * theta[k * stride + j];
@@ -101,8 +107,12 @@ void delta_logits(const Delta& delta, Index outputs, const Vector& theta, Matrix
 void subtract_delta_vjp(const Delta& delta, const Matrix& h, Vector& into) {
   const Index stride = delta.cols + 1;
   if (!delta.sparse) {
-    Eigen::Map<Matrix> W(into.data(), h.cols(), stride);
-    W.leftCols(delta.cols).noalias() -= h.transpose() * delta.dense;
+    const int m = static_cast<int>(h.cols()), n = static_cast<int>(delta.rows);
+    const int d = static_cast<int>(delta.cols), ld = static_cast<int>(stride);
+    const double one = 1, minus = -1;
+    if (m > 0 && n > 0 && d > 0)
+      dgemm_("N", "T", &d, &m, &n, &minus, delta.dense.data(), &d, h.data(), &m, &one,
+             into.data(), &ld);
     return;
   }
   for (Index i = 0; i < delta.rows; ++i)

@@ -8,10 +8,10 @@
 
 namespace fmd {
 
-// delta_i = phi(c_i) - phi(cbar_i) of one block of pairs, in double: CSR where both sides are
-// sparse (a flip changes the attribute's few columns only), else dense rows. Everything about a
-// pair is computed from phi(c) and delta: cheaper than from both sides, and differences of nearly
-// equal scores keep their digits.
+// delta_i = phi(c_i) - phi(cbar_i) of one block of pairs, in double: CSR where both sides
+// are sparse (a flip changes the attribute's few columns only), else dense rows. Everything
+// about a pair is computed from phi(c) and delta: cheaper than from both sides, and
+// differences of nearly equal scores keep their digits.
 struct Delta {
   Index rows = 0;
   Index cols = 0;
@@ -28,8 +28,8 @@ struct Delta {
       for (Index j = 0; j < cols; ++j) body(j, dense(i, j));
       return;
     }
-    for (Index e = start[static_cast<std::size_t>(i)]; e < start[static_cast<std::size_t>(i) + 1];
-         ++e)
+    for (Index e = start[static_cast<std::size_t>(i)];
+         e < start[static_cast<std::size_t>(i) + 1]; ++e)
       body(static_cast<Index>(column[static_cast<std::size_t>(e)]),
            value[static_cast<std::size_t>(e)]);
   }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <span>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "core/check.h"
 #include "fmd/model/head.h"
@@ -11,8 +11,8 @@
 
 namespace fmd {
 
-// Throws Error(bad_shape, bad_data) unless both sides have one entry for each weight, as many
-// features as the head reads, and weights >= 0 that are not all 0.
+// Throws Error(bad_shape, bad_data) unless both sides have one entry for each weight, as
+// many features as the head reads, and weights >= 0 that are not all 0.
 inline void require_pairs(std::string_view where, const LinearHead& head,
                           std::span<const PairSet> sets) {
   for (const PairSet& pairs : sets) {

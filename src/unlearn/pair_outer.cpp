@@ -46,7 +46,9 @@ void scatter_cross(const std::vector<Entry>& x, const std::vector<Entry>& y, dou
 }
 
 bool same_row(const FeatureBlock& block, Index i, Index j) {
-  const auto u = [&](Index r) { return static_cast<std::size_t>(block.start[static_cast<std::size_t>(r)]); };
+  const auto u = [&](Index r) {
+    return static_cast<std::size_t>(block.start[static_cast<std::size_t>(r)]);
+  };
   const std::size_t a = u(i), b = u(j), size = u(i + 1) - a;
   if (u(j + 1) - b != size) return false;
   for (std::size_t e = 0; e < size; ++e) {
@@ -95,7 +97,8 @@ void PairOuterSum::add_dense(const FeatureBlock& c, const Delta& delta, Index fi
       scaled.row(rows + i) = weights.phi_phi(i, pair) * x.row(rows + i) +
                              weights.phi_delta(i, pair) * x.row(i);
     }
-    dgemm_("N", "T", &n, &n, &k, &one, scaled.data(), &n, x.data(), &n, &one, block(pair), &n);
+    dgemm_("N", "T", &n, &n, &k, &one, scaled.data(), &n, x.data(), &n, &one, block(pair),
+           &n);
   }
 }
 
@@ -105,14 +108,19 @@ void PairOuterSum::add_sparse(const FeatureBlock& c, const Delta& delta, Index f
   const Index rows = weights.delta_delta.rows();
   const Index pairs = class_pairs(outputs_);
   std::vector<Entry> phi, difference;
-  Vector together = Vector::Zero(pairs);  // phi phi^T of a row that is in several pairs, once
+  Vector together =
+      Vector::Zero(pairs);  // phi phi^T of a row that is in several pairs, once
   for (Index i = 0; i < rows; ++i) {
     difference.clear();
-    delta.for_each(first + i, [&](Index j, double value) { difference.push_back({j, value}); });
+    delta.for_each(first + i, [&](Index j, double value) {
+      difference.push_back({j, value});
+    });
     if (!only_delta) {
       if (i == 0 || !same_row(c, first + i - 1, first + i)) {
         phi.clear();
-        for_each_entry(c, first + i, [&](Index j, double value) { phi.push_back({j, value}); });
+        for_each_entry(c, first + i, [&](Index j, double value) {
+          phi.push_back({j, value});
+        });
         phi.push_back({stride_ - 1, 1.0});
       }
       together += weights.phi_phi.row(i).transpose();
@@ -161,7 +169,8 @@ Matrix PairOuterSum::matrix() const {
 void PairOuterSum::save(ByteWriter& out) const {
   out.put(stride_);
   out.put(outputs_);
-  out.put_array(std::span<const double>(sum_.data(), static_cast<std::size_t>(sum_.size())));
+  out.put_array(
+      std::span<const double>(sum_.data(), static_cast<std::size_t>(sum_.size())));
 }
 
 PairOuterSum PairOuterSum::load(ByteReader& in) {
@@ -170,8 +179,8 @@ PairOuterSum PairOuterSum::load(ByteReader& in) {
   sum.outputs_ = in.get<Index>();
   const auto values = in.get_array<double>();
   const Index cols = std::max<Index>(sum.stride_, 1);
-  sum.sum_ =
-      Eigen::Map<const Matrix>(values.data(), static_cast<Index>(values.size()) / cols, cols);
+  sum.sum_ = Eigen::Map<const Matrix>(values.data(),
+                                      static_cast<Index>(values.size()) / cols, cols);
   return sum;
 }
 

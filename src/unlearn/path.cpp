@@ -20,8 +20,8 @@ namespace {
 constexpr double kNoise = 1e-12;
 
 // Adds scale w_i Sbar^2 (x) delta delta^T (one output: 2 sbar^2) of one block of pairs.
-void add_block(const LinearHead& head, const PairSet& pairs, const Vector& theta, double scale,
-               Index b, PairOuterSum& sum) {
+void add_block(const LinearHead& head, const PairSet& pairs, const Vector& theta,
+               double scale, Index b, PairOuterSum& sum) {
   Scratch c_scratch, cbar_scratch;
   const FeatureBlock c = pairs.c.block(b, c_scratch);
   const Delta delta = subtract(c, pairs.cbar.block(b, cbar_scratch));
@@ -40,21 +40,25 @@ void add_block(const LinearHead& head, const PairSet& pairs, const Vector& theta
       const double w = factor * static_cast<double>(pairs.weight[entry]);
       if (head.outputs() == 1) weights.delta_delta(i, 0) = w * square(0, 0);
       for (Index k = 1, pair = 0; k < head.outputs(); ++k)
-        for (Index l = 0; l < k; ++l, ++pair) weights.delta_delta(i, pair) = w * square(k, l);
+        for (Index l = 0; l < k; ++l, ++pair)
+          weights.delta_delta(i, pair) = w * square(k, l);
     }
     sum.add(c, delta, first, weights);
   }
 }
 
-// Which directions make up the gaps at theta0: all but the weakest ones that together hold 1e-14
-// of the mean squared gap, sum_j g_j coefficient_j^2. Returns the smallest and largest g of them.
+// Which directions make up the gaps at theta0: all but the weakest ones that together hold
+// 1e-14 of the mean squared gap, sum_j g_j coefficient_j^2. Returns the smallest and
+// largest g of them.
 std::pair<double, double> range_that_matters(const Path& path) {
   const Index n = path.g.size();
   const double g_max = n == 0 ? 0 : path.g[n - 1];
   if (!(g_max > 0)) return {0.5, 0.5};
   Index first = 0;
   while (path.g[first] <= 1e-9 * g_max) ++first;
-  const auto gap = [&](Index j) { return path.g[j] * path.coefficient[j] * path.coefficient[j]; };
+  const auto gap = [&](Index j) {
+    return path.g[j] * path.coefficient[j] * path.coefficient[j];
+  };
   double total = 0;
   for (Index j = first; j < n; ++j) total += gap(j);
   if (!(total > 0)) return {path.g[first], g_max};
@@ -75,8 +79,10 @@ Matrix consistency_matrix(const LinearHead& head, std::span<const PairSet> pairs
   for (const PairSet& set : pairs) {
     const double scale = 1 / (static_cast<double>(pairs.size()) * set.total_weight());
     const auto sum = reduce<PairOuterSum>(
-        block_count(set.size()), [&] { return PairOuterSum(head.inputs(), head.outputs()); },
-        [&](PairOuterSum& state, Index b) { add_block(head, set, theta, scale, b, state); }, exec);
+        block_count(set.size()),
+        [&] { return PairOuterSum(head.inputs(), head.outputs()); },
+        [&](PairOuterSum& state, Index b) { add_block(head, set, theta, scale, b, state); },
+        exec);
     G += sum.matrix();
   }
   return G;
@@ -84,7 +90,8 @@ Matrix consistency_matrix(const LinearHead& head, std::span<const PairSet> pairs
 
 Vector Path::theta(double lambda) const {
   require_option(lambda >= 0, "path", "lambda", lambda, ">= 0");
-  // theta0 minus what is taken out, rather than the sum of what is kept: exact at lambda = 0.
+  // theta0 minus what is taken out, rather than the sum of what is kept: exact at lambda =
+  // 0.
   Index first = 0;
   while (first < g.size() && g[first] == 0) ++first;
   const Index count = g.size() - first;
@@ -130,7 +137,8 @@ std::vector<double> path_lambdas(const Path& path, Index points) {
   const double top = std::log(1e7 / (2 * g_low));
   std::vector<double> lambdas;
   for (Index i = 0; i < points; ++i) {
-    const double t = points == 1 ? 1 : static_cast<double>(i) / static_cast<double>(points - 1);
+    const double t =
+        points == 1 ? 1 : static_cast<double>(i) / static_cast<double>(points - 1);
     lambdas.push_back(std::exp(bottom + t * (top - bottom)));
   }
   return lambdas;

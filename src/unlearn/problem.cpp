@@ -19,8 +19,8 @@ double exp_excess(double e) {
   return std::abs(e) < 1e-5 ? e * e * (0.5 + e / 6) : std::expm1(e) - e;
 }
 
-// KL(old || p) where p's logits are old's plus dz; writes p and p - old. Formed from dz alone, so
-// that a small divergence keeps its digits. dz is overwritten.
+// KL(old || p) where p's logits are old's plus dz; writes p and p - old. Formed from dz
+// alone, so that a small divergence keeps its digits. dz is overwritten.
 double divergence(std::span<const double> old, std::span<double> dz, std::span<double> p,
                   std::span<double> change) {
   double mean = 0, widest = 0;
@@ -118,7 +118,8 @@ void SolveProblem::add_rows(Point& point) const {
           const Index entry = b * kBlockRows + i;
           e[0] = 0;
           e.tail(outputs) = dz.row(i).transpose();  // a sigmoid's class 0 has logit 0
-          const double kl = divergence(row_of(p_old_, entry), all_of(e), all_of(p), all_of(dp));
+          const double kl =
+              divergence(row_of(p_old_, entry), all_of(e), all_of(p), all_of(dp));
           const double w = options_.anchor * rows_.weight_of(entry) / row_weight_;
           state.value += w * kl;
           point.p.row(entry) = p.tail(outputs).transpose();

@@ -6,11 +6,12 @@
 
 namespace fmd {
 
-// Class k, feature j of a pair's Gauss-Newton matrix: |column k of (D phi_j + Sbar delta_j)|^2 for
-// consistency, slopes times squared features on both sides for fit. The two parts are summed one
-// after the other in a vector of twice the parameters.
+// Class k, feature j of a pair's Gauss-Newton matrix: |column k of (D phi_j + Sbar
+// delta_j)|^2 for consistency, slopes times squared features on both sides for fit. The two
+// parts are summed one after the other in a vector of twice the parameters.
 SolveProblem::Diagonal SolveProblem::diagonal(const Point& point) const {
-  const Index n = head_.parameters(), outputs = head_.outputs(), stride = head_.inputs() + 1;
+  const Index n = head_.parameters(), outputs = head_.outputs(),
+              stride = head_.inputs() + 1;
   Vector total = Vector::Zero(2 * n);
   const auto make = [&] { return empty_sum(2 * n); };
   if (options_.anchor > 0) {
@@ -52,13 +53,16 @@ SolveProblem::Diagonal SolveProblem::diagonal(const Point& point) const {
         const double pull = 2 * options_.lambda * classes_factor() * w;
         for (Index k = 0; k < outputs; ++k) {
           const double dd = D.col(k).squaredNorm(), ss = Sbar.col(k).squaredNorm();
-          const double ds = D.col(k).dot(Sbar.col(k)), sbar = Sbar(k, k), sc = sbar + D(k, k);
+          const double ds = D.col(k).dot(Sbar.col(k)), sbar = Sbar(k, k),
+                       sc = sbar + D(k, k);
           Eigen::Map<Eigen::ArrayXd> hold(state.vector.data() + k * stride, stride);
           Eigen::Map<Eigen::ArrayXd> gap(state.vector.data() + n + k * stride, stride);
           if (fit > 0)
-            hold += fit * (sc * phi.array().square() + sbar * (phi - difference).array().square());
-          gap += pull * (dd * phi.array().square() + 2 * ds * phi.array() * difference.array() +
-                         ss * difference.array().square());
+            hold += fit * (sc * phi.array().square() +
+                           sbar * (phi - difference).array().square());
+          gap += pull *
+                 (dd * phi.array().square() + 2 * ds * phi.array() * difference.array() +
+                  ss * difference.array().square());
         }
       }
     };

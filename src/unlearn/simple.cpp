@@ -30,7 +30,8 @@ Vector feature_means(const Rows& rows, Index cols, const Exec& exec) {
         for (Index i = 0; i < block.rows; ++i) {
           const double w = rows.weight_of(b * kBlockRows + i);
           state.value += w;
-          for_each_entry(block, i, [&](Index j, double value) { state.vector[j] += w * value; });
+          for_each_entry(block, i,
+                         [&](Index j, double value) { state.vector[j] += w * value; });
         }
       },
       exec);
@@ -51,7 +52,8 @@ double loss_slope(const Matrix& z, const Rows& rows, double beta, const Exec& ex
                for (Index i = b * kBlockRows; i < last; ++i) {
                  if (rows.label(i) < 0) continue;
                  scaled = beta * z.row(i).transpose();
-                 log_loss_gradient({scaled.data(), classes}, rows.label(i), {dz.data(), classes});
+                 log_loss_gradient({scaled.data(), classes}, rows.label(i),
+                                   {dz.data(), classes});
                  state.value += rows.weight_of(i) * dz.dot(z.row(i).transpose());
                }
              },
@@ -61,7 +63,8 @@ double loss_slope(const Matrix& z, const Rows& rows, double beta, const Exec& ex
 
 // What must be added to the intercept of class cls before entry i is decided for it.
 double missing_shift(const Matrix& z, Index i, double threshold_logit, int cls) {
-  if (z.cols() == 1) return cls == 1 ? threshold_logit - z(i, 0) : z(i, 0) - threshold_logit;
+  if (z.cols() == 1)
+    return cls == 1 ? threshold_logit - z(i, 0) : z(i, 0) - threshold_logit;
   if (z.cols() == 2)
     return z(i, 1 - cls) - z(i, cls) + (cls == 1 ? threshold_logit : -threshold_logit);
   double rival = -std::numeric_limits<double>::infinity();
@@ -70,7 +73,8 @@ double missing_shift(const Matrix& z, Index i, double threshold_logit, int cls) 
   return rival - z(i, cls);
 }
 
-// A shift that exactly `count` of the sorted margins lie below, or as near to it as ties allow.
+// A shift that exactly `count` of the sorted margins lie below, or as near to it as ties
+// allow.
 double shift_between(const std::vector<double>& margin, Index count) {
   const auto n = static_cast<Index>(margin.size());
   const auto at = [&](Index i) { return margin[static_cast<std::size_t>(i)]; };
@@ -158,7 +162,8 @@ Vector shift_to_rate(const LinearHead& head, const Vector& theta, const Rows& ro
   const Index stride = head.inputs() + 1;
   const Index output = head.outputs() == 1 ? 0 : cls;
   Vector result = theta;
-  result[output * stride + head.inputs()] += head.outputs() == 1 && cls == 0 ? -shift : shift;
+  result[output * stride + head.inputs()] +=
+      head.outputs() == 1 && cls == 0 ? -shift : shift;
   return result;
 }
 

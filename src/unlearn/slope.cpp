@@ -10,8 +10,8 @@ namespace fmd {
 namespace {
 
 // Gauss-Legendre on [-1, 1], 8 nodes: the positive ones and their weights.
-constexpr std::array<double, 4> kNode = {0.1834346424956498, 0.5255324099163290, 0.7966664774136267,
-                                         0.9602898564975363};
+constexpr std::array<double, 4> kNode = {0.1834346424956498, 0.5255324099163290,
+                                         0.7966664774136267, 0.9602898564975363};
 constexpr std::array<double, 4> kWeight = {0.3626837833783620, 0.3137066458778873,
                                            0.2223810344533745, 0.1012285362903763};
 
@@ -37,13 +37,15 @@ void sigmoid_scores(double z, double dz, double& p, double& dp) {
 void pair_scores(std::span<const double> z, std::span<const double> dz, std::span<double> p,
                  std::span<double> dp) {
   if (z.size() == 1) return sigmoid_scores(z[0], dz[0], p[0], dp[0]);
-  // p / pbar - 1 = exp(dz - dz_mean) / sum_l pbar_l exp(dz_l - dz_mean) - 1; dp holds pbar first.
+  // p / pbar - 1 = exp(dz - dz_mean) / sum_l pbar_l exp(dz_l - dz_mean) - 1; dp holds pbar
+  // first.
   for (std::size_t k = 0; k < z.size(); ++k) p[k] = z[k] - dz[k];
   probabilities(p, dp);
   probabilities(z, p);
   double mean = 0, widest = 0;
   for (std::size_t k = 0; k < z.size(); ++k) mean += dp[k] * dz[k];
-  for (std::size_t k = 0; k < z.size(); ++k) widest = std::max(widest, std::abs(dz[k] - mean));
+  for (std::size_t k = 0; k < z.size(); ++k)
+    widest = std::max(widest, std::abs(dz[k] - mean));
   if (!(widest < kNear)) {
     for (std::size_t k = 0; k < z.size(); ++k) dp[k] = p[k] - dp[k];
     return;
@@ -54,7 +56,8 @@ void pair_scores(std::span<const double> z, std::span<const double> dz, std::spa
   for (std::size_t k = 0; k < z.size(); ++k) dp[k] *= std::expm1(dz[k] - mean - log_sum);
 }
 
-void apply_slope(std::span<const double> p, std::span<const double> u, std::span<double> r) {
+void apply_slope(std::span<const double> p, std::span<const double> u,
+                 std::span<double> r) {
   if (p.size() == 1) {
     r[0] = p[0] * (1 - p[0]) * u[0];
     return;
@@ -62,6 +65,20 @@ void apply_slope(std::span<const double> p, std::span<const double> u, std::span
   double mean = 0;
   for (std::size_t k = 0; k < p.size(); ++k) mean += p[k] * u[k];
   for (std::size_t k = 0; k < p.size(); ++k) r[k] = p[k] * (u[k] - mean);
+}
+
+void apply_slope_change(std::span<const double> p, std::span<const double> dp,
+                        std::span<const double> u, std::span<double> r) {
+  if (p.size() == 1) {
+    r[0] = dp[0] * (1 - 2 * p[0]) * u[0];
+    return;
+  }
+  double mean = 0, change = 0;
+  for (std::size_t k = 0; k < p.size(); ++k) {
+    mean += p[k] * u[k];
+    change += dp[k] * u[k];
+  }
+  for (std::size_t k = 0; k < p.size(); ++k) r[k] = dp[k] * (u[k] - mean) - p[k] * change;
 }
 
 void slope(std::span<const double> p, Matrix& S) {
@@ -92,8 +109,8 @@ void secant_slope(std::span<const double> z, std::span<const double> dz, Matrix&
     Sbar(0, 0) = dz[0] == 0 ? p * (1 - p) : dp / dz[0];
     return;
   }
-  // S has poles where the logits' spread turns by pi: with a spread of 2 a panel, 8 nodes leave
-  // an error near 1e-13.
+  // S has poles where the logits' spread turns by pi: with a spread of 2 a panel, 8 nodes
+  // leave an error near 1e-13.
   const auto [low, high] = std::minmax_element(dz.begin(), dz.end());
   const int panels = std::clamp(static_cast<int>(std::ceil((*high - *low) / 2)), 1, 400);
   Sbar.setZero(n, n);

@@ -4,17 +4,21 @@
 
 #include "fmd/core/types.h"
 
-// Scores of a pair and the slopes between them, per pair. One output (sigmoid): vectors of one
-// entry, p = p(class 1), S = p (1 - p).
+// Scores of a pair and the slopes between them, per pair. One output (sigmoid): vectors of
+// one entry, p = p(class 1), S = p (1 - p).
 namespace fmd {
 
-// p = p(c) and dp = p(c) - p(cbar) from z = z(c) and dz = z(c) - z(cbar). dp keeps its relative
-// precision where both sides nearly agree.
+// p = p(c) and dp = p(c) - p(cbar) from z = z(c) and dz = z(c) - z(cbar). dp keeps its
+// relative precision where both sides nearly agree.
 void pair_scores(std::span<const double> z, std::span<const double> dz, std::span<double> p,
                  std::span<double> dp);
 
 // r = S u, S = diag(p) - p p^T.
 void apply_slope(std::span<const double> p, std::span<const double> u, std::span<double> r);
+
+// r = S' u, where S' is how S changes as p changes by dp.
+void apply_slope_change(std::span<const double> p, std::span<const double> dp,
+                        std::span<const double> u, std::span<double> r);
 
 // S itself (C x C).
 void slope(std::span<const double> p, Matrix& S);

@@ -11,9 +11,9 @@
 namespace fmd {
 namespace {
 
-constexpr double kSmallStep = 1e-13;  // predicted fall of J, relative, that ends the iteration
-constexpr double kRounding = 1e-10;   // below this, a fall that does not come is rounding
-constexpr double kPays = 0.05;        // an old matrix must shrink the predicted fall to this
+constexpr double kSmallStep =
+    1e-13;  // predicted fall of J, relative, that ends the iteration
+constexpr double kRounding = 1e-10;  // below this, a fall that does not come is rounding
 
 void require_labels(std::span<const PairSet> sets) {
   for (const PairSet& pairs : sets)
@@ -26,12 +26,14 @@ void require_labels(std::span<const PairSet> sets) {
 
 void require_gaps(const Rows& rows, const SolveOptions& o) {
   for (const GapPenalty& gap : o.gaps) {
-    require_option(gap.gamma >= 0 && std::isfinite(gap.gamma), "solve", "gamma", gap.gamma, ">= 0");
+    require_option(gap.gamma >= 0 && std::isfinite(gap.gamma), "solve", "gamma", gap.gamma,
+                   ">= 0");
     if (gap.measure == nullptr || gap.measure->on_pairs())
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("solve: gap penalty on '{}', needs a measure on rows",
-                              gap.measure == nullptr ? "nothing" : gap.measure->name()),
-                  "use demographic_parity_soft, equal_opportunity_soft or false_positive_soft");
+      throw Error(
+          ErrorKind::bad_option,
+          fmt::format("solve: gap penalty on '{}', needs a measure on rows",
+                      gap.measure == nullptr ? "nothing" : gap.measure->name()),
+          "use demographic_parity_soft, equal_opportunity_soft or false_positive_soft");
     if (rows.X != nullptr)
       require_size("solve", "the group of a gap", static_cast<Index>(gap.group.size()),
                    rows.X->rows());
@@ -48,8 +50,10 @@ void validate(const LinearHead& head, const Vector& theta0, const Rows& rows,
   weight("lambda", o.lambda);
   weight("mu", o.mu);
   require_option(o.tolerance > 0, "solve", "tolerance", o.tolerance, "> 0");
-  require_option(o.damping > 0 && std::isfinite(o.damping), "solve", "damping", o.damping, "> 0");
-  require_option(o.max_iterations >= 0, "solve", "max_iterations", o.max_iterations, ">= 0");
+  require_option(o.damping > 0 && std::isfinite(o.damping), "solve", "damping", o.damping,
+                 "> 0");
+  require_option(o.max_iterations >= 0, "solve", "max_iterations", o.max_iterations,
+                 ">= 0");
   require_option(o.max_dense >= 0, "solve", "max_dense", o.max_dense, ">= 0");
   require_size("solve", "theta0", theta0.size(), head.parameters());
   require_pairs("solve", head, pairs);
@@ -57,7 +61,8 @@ void validate(const LinearHead& head, const Vector& theta0, const Rows& rows,
   if (o.fit > 0) require_labels(pairs);
   if (o.anchor == 0 && o.gaps.empty()) return;
   if (rows.X == nullptr || rows.size() == 0)
-    throw Error(ErrorKind::bad_data, "solve: there are no rows, but anchor is > 0 or gaps are given",
+    throw Error(ErrorKind::bad_data,
+                "solve: there are no rows, but anchor is > 0 or gaps are given",
                 "give rows, or set anchor to 0");
   require_size("solve", "a row", rows.X->cols(), head.inputs());
 }
@@ -74,42 +79,45 @@ struct Run {
   UnlearnSummary summary;
 };
 
+// Whether a trial may be taken: J fell, or rounding hides that it did and the gradient
+// tells.
+bool lower(const SolveProblem::Point& trial, const SolveProblem::Point& now) {
+  if (!std::isfinite(trial.value) || !trial.gradient.allFinite()) return false;
+  return trial.value < now.value ||
+         (trial.value == now.value && trial.gradient.norm() < now.gradient.norm());
+}
+
 // Levenberg-Marquardt from run.point.
 void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions& options,
               const Exec& exec, Run& run) {
   UnlearnSummary& s = run.summary;
   const double first = run.point.gradient.norm();
   const double goal = options.tolerance * std::max(1.0, first);
-  double damping = options.damping, last_predicted = 0;
-  model.renew(run.point);
+  double damping = options.damping;
   s.status = SolveStatus::stopped;
   while (s.iterations < options.max_iterations) {
-    auto step = model.step(run.point, damping);
-    if (model.old() && !(step.predicted <= kPays * last_predicted)) {
-      model.renew(run.point);
-      step = model.step(run.point, damping);
-    }
-    const bool flat = run.point.gradient.norm() <= goal;
-    const double value = run.point.value;
+    const double value = run.point.value, slope = run.point.gradient.norm();
+    const bool flat = slope <= goal;
+    // Looser where only the predicted fall is asked for.
+    const double residual =
+        flat ? 0.3 : std::clamp(slope / std::max(first, 1e-300), 1e-4, 0.1);
+    const auto step = model.step(run.point, damping, residual);
     if (flat && step.predicted <= kSmallStep * value) {
       s.status = SolveStatus::converged;
       break;
     }
     exec.report("solve", ++s.iterations, options.max_iterations);
     auto trial = problem.at(run.point.theta + step.change);
-    if (step.predicted > 0 && std::isfinite(trial.value) && trial.gradient.allFinite() &&
-        trial.value < value) {
-      damping = std::max(1e-14, next_damping(damping, (value - trial.value) / step.predicted));
-      last_predicted = step.predicted;
+    if (step.predicted > 0 && lower(trial, run.point)) {
+      damping =
+          std::max(1e-14, next_damping(damping, (value - trial.value) / step.predicted));
       run.point = std::move(trial);
       model.moved();
-    } else if (model.old()) {
-      model.renew(run.point);
     } else if (std::abs(step.predicted) <= kRounding * value || damping > 1e12) {
       s.status = flat ? SolveStatus::converged : SolveStatus::stalled;
       break;
     } else {
-      damping = std::max(4 * damping, 1e-3);
+      damping = std::max(4 * damping, StepModel::kFar);
     }
   }
   s.gradient = first > 0 ? run.point.gradient.norm() / first : 0;
@@ -118,8 +126,8 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
 }  // namespace
 
 UnlearnResult solve(const LinearHead& head, const Vector& theta0, const Rows& rows,
-                    std::span<const PairSet> pairs, const SolveOptions& options, const Exec& exec,
-                    const Vector& start) {
+                    std::span<const PairSet> pairs, const SolveOptions& options,
+                    const Exec& exec, const Vector& start) {
   validate(head, theta0, rows, pairs, options);
   if (start.size() > 0) require_size("solve", "start", start.size(), head.parameters());
   const SolveProblem problem(head, theta0, rows, pairs, options, exec);
@@ -137,9 +145,10 @@ UnlearnResult solve(const LinearHead& head, const Vector& theta0, const Rows& ro
   return {.theta = std::move(run.point.theta), .summary = run.summary};
 }
 
-SolveObjective solve_objective(const LinearHead& head, const Vector& theta0, const Rows& rows,
-                               std::span<const PairSet> pairs, const SolveOptions& options,
-                               const Vector& theta, const Exec& exec) {
+SolveObjective solve_objective(const LinearHead& head, const Vector& theta0,
+                               const Rows& rows, std::span<const PairSet> pairs,
+                               const SolveOptions& options, const Vector& theta,
+                               const Exec& exec) {
   validate(head, theta0, rows, pairs, options);
   require_size("solve", "theta", theta.size(), head.parameters());
   auto point = SolveProblem(head, theta0, rows, pairs, options, exec).at(theta);

@@ -8,7 +8,7 @@ namespace fmd {
 namespace {
 
 constexpr int kMaxProducts = 50;
-constexpr double kResidual = 0.1;
+constexpr int kSlow = 25;  // as many products show that the preconditioner is out of date
 
 }  // namespace
 
@@ -19,20 +19,32 @@ StepModel::StepModel(const SolveProblem& problem, const LinearHead& head, Index 
       dense_(head.parameters() <= max_dense) {}
 
 void StepModel::renew(const SolveProblem::Point& point) {
-  old_ = false;
-  if (!dense_) return;
   curvature_ = problem_.curvature(point);
   factor_damping_ = -1;
+  old_ = false;
+  usable_ = true;
   ++formed_;
 }
 
-StepModel::Step StepModel::step(const SolveProblem::Point& point, double damping) {
-  return dense_ ? solve_dense(point.gradient, damping) : solve_cg(point, damping);
+StepModel::Step StepModel::step(const SolveProblem::Point& point, double damping,
+                                double residual) {
+  const bool far = damping >= kFar;
+  if (!dense_) {
+    const auto diagonal = problem_.diagonal(point);
+    diagonal_ = (1 + damping) * diagonal.hold + diagonal.pull;
+    const double floor = 1e-8 * diagonal_.mean();
+    diagonal_ = diagonal_.cwiseMax(floor > 0 ? floor : 1.0);
+    return conjugate_gradients(point, damping, residual, !far);
+  }
+  if (!usable_ || (far && old_)) renew(point);
+  if ((far || factor_damping_ < 0) && !factor(damping)) return {.change = point.gradient};
+  return far ? direct(point.gradient, damping)
+             : conjugate_gradients(point, damping, residual, true);
 }
 
-// Directions that J does not see (a constant added to all classes, columns of a one-hot group
-// together with the intercept) have no curvature and no gradient: the first gets the gauge term,
-// the others a ridge that is small enough not to be felt elsewhere.
+// Directions that J does not see (a constant added to all classes, columns of a one-hot
+// group together with the intercept) have no curvature and no gradient: the first gets the
+// gauge term, the others a ridge that is small enough not to be felt elsewhere.
 bool StepModel::factor(double damping) {
   if (damping == factor_damping_) return true;
   const Index n = stride_ * outputs_;
@@ -58,40 +70,52 @@ bool StepModel::factor(double damping) {
   return false;
 }
 
-StepModel::Step StepModel::solve_dense(const Vector& gradient, double damping) {
-  Step step{.change = -gradient, .predicted = 0};
-  if (!factor(damping)) return step;
-  const int size = static_cast<int>(gradient.size()), one = 1;
+void StepModel::precondition(Vector& v) const {
+  if (!dense_) {
+    v = v.cwiseQuotient(diagonal_);
+    return;
+  }
+  const int size = static_cast<int>(v.size()), one = 1;
   int info = 0;
-  dpotrs_("L", &size, &one, factor_.data(), &size, step.change.data(), &size, &info);
+  dpotrs_("L", &size, &one, factor_.data(), &size, v.data(), &size, &info);
+}
+
+StepModel::Step StepModel::direct(const Vector& gradient, double damping) const {
+  Step step{.change = -gradient, .predicted = 0};
+  precondition(step.change);
   const double held = step.change.dot(curvature_.hold * step.change);
   step.predicted = (damping * held - gradient.dot(step.change)) / 2;
   return step;
 }
 
-StepModel::Step StepModel::solve_cg(const SolveProblem::Point& point, double damping) const {
-  const auto diagonal = problem_.diagonal(point);
-  Vector scale = (1 + damping) * diagonal.hold + diagonal.pull;
-  const double floor = 1e-8 * scale.mean();
-  scale = scale.cwiseMax(floor > 0 ? floor : 1.0);
+StepModel::Step StepModel::conjugate_gradients(const SolveProblem::Point& point,
+                                               double damping, double residual,
+                                               bool exact) {
   Step step{.change = Vector::Zero(point.gradient.size()), .predicted = 0};
-  Vector residual = -point.gradient;
-  Vector scaled = residual.cwiseQuotient(scale), direction = scaled;
-  double size = residual.dot(scaled);
-  const double goal = kResidual * kResidual * size;
-  for (int i = 0; i < kMaxProducts && size > goal; ++i) {
-    const Vector image = problem_.product(point, direction, 1 + damping);
+  Vector rest = -point.gradient, scaled = rest;
+  precondition(scaled);
+  Vector direction = scaled;
+  double size = rest.dot(scaled);
+  const double goal = residual * residual * size;
+  int products = 0;
+  for (; products < kMaxProducts && size > goal; ++products) {
+    const Vector image = problem_.product(point, direction, 1 + damping, exact);
     const double curvature = direction.dot(image);
-    if (!(curvature > 0)) break;
+    if (!(curvature > 0)) {  // only exact products: J bends down here
+      if (products == 0) step.change = direction;
+      break;
+    }
     const double length = size / curvature;
     step.change += length * direction;
-    residual -= length * image;
-    scaled = residual.cwiseQuotient(scale);
-    const double next = residual.dot(scaled);
+    rest -= length * image;
+    scaled = rest;
+    precondition(scaled);
+    const double next = rest.dot(scaled);
     direction = scaled + next / size * direction;
     size = next;
   }
-  // At the end of conjugate gradients the residual is orthogonal to the step.
+  if (products >= kSlow && old_) usable_ = false;
+  // The residual of conjugate gradients is orthogonal to the step.
   step.predicted = -point.gradient.dot(step.change) / 2;
   return step;
 }

@@ -4,37 +4,50 @@
 
 namespace fmd {
 
-// Damped Gauss-Newton steps: ((1 + damping) hold + pull) step = -gradient.
+// Steps s of (damping x hold + B) s = -gradient, B the curvature of J.
+//
+// Far from the minimum (a large damping) B is the Gauss-Newton matrix, formed and factored
+// at this point. Near it, where Gauss-Newton converges slowly for want of second
+// derivatives, B is exact: conjugate gradients on its products, with the last factor as the
+// preconditioner, so that one matrix serves many steps. Heads that are too large for a
+// matrix use the products in both cases, preconditioned by the diagonal.
 class StepModel {
  public:
-  explicit StepModel(const SolveProblem& problem, const LinearHead& head, Index max_dense);
+  StepModel(const SolveProblem& problem, const LinearHead& head, Index max_dense);
 
   struct Step {
     Vector change;
     double predicted = 0;  // how much J should fall; 0 when no step was found
   };
-  // From the matrix of the last renew(), factored anew when the damping is another one.
-  [[nodiscard]] Step step(const SolveProblem::Point& point, double damping);
+  // residual: where conjugate gradients stop, relative.
+  [[nodiscard]] Step step(const SolveProblem::Point& point, double damping,
+                          double residual);
 
-  // Forms the matrix at this point. Nothing to do without a matrix.
-  void renew(const SolveProblem::Point& point);
-  // The matrix belongs to an earlier point.
-  [[nodiscard]] bool old() const { return dense_ && old_; }
+  // From this damping on a point counts as far.
+  static constexpr double kFar = 0.02;
+
+  // The step was taken: what was formed belongs to an earlier point now.
   void moved() { old_ = true; }
   [[nodiscard]] int formed() const { return formed_; }
 
  private:
+  void renew(const SolveProblem::Point& point);
   bool factor(double damping);
-  [[nodiscard]] Step solve_dense(const Vector& gradient, double damping);
-  [[nodiscard]] Step solve_cg(const SolveProblem::Point& point, double damping) const;
+  void precondition(Vector& v) const;
+  [[nodiscard]] Step direct(const Vector& gradient, double damping) const;
+  [[nodiscard]] Step conjugate_gradients(const SolveProblem::Point& point, double damping,
+                                         double residual, bool exact);
 
   const SolveProblem& problem_;
   Index outputs_, stride_;
-  bool dense_, old_ = true;
+  bool dense_;
+  bool usable_ = false;  // the matrix serves as preconditioner
+  bool old_ = true;      // it was formed at an earlier point
   int formed_ = 0;
   SolveProblem::Curvature curvature_;
   Matrix factor_;
   double factor_damping_ = -1;  // of factor_; -1 = none
+  Vector diagonal_;             // of large heads
 };
 
 }  // namespace fmd

@@ -28,6 +28,8 @@ struct ValueAndVector {
   }
 };
 
-[[nodiscard]] inline ValueAndVector empty_sum(Index size) { return {0, Vector::Zero(size)}; }
+[[nodiscard]] inline ValueAndVector empty_sum(Index size) {
+  return {0, Vector::Zero(size)};
+}
 
 }  // namespace fmd

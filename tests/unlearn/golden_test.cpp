@@ -70,8 +70,7 @@ TEST_P(UnlearnGolden, TrainingObjectiveAndHessian) {
 TEST_P(UnlearnGolden, ConsistencyMatrixAndPath) {
   const Matrix G = consistency_matrix(head, pairs, fitted, {});
   EXPECT_CLOSE(G, square("G"), 1e-12);
-  const Path path =
-      make_path(hessian(head, rows, fitted, {.l2 = j["l2"]}, {}), G, fitted);
+  const Path path = make_path(hessian(head, rows, fitted, {.l2 = j["l2"]}, {}), G, fitted);
   for (std::size_t k = 0; k < j["lambdas"].size(); ++k)
     EXPECT_CLOSE(path.theta(j["lambdas"][k]), vector_of(j["path"][k]), 1e-9);
 }

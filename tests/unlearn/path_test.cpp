@@ -220,17 +220,18 @@ TEST(Path, IsTheSameForASigmoidAndItsTwoClassSoftmax) {
     const PathCase one = path_case({.sparse = sparse}, 0.02);
     const LinearHead head(one.p.head.inputs(), 2);
     const Vector theta0 = test::as_softmax(one.p.theta0);
-    const Path two =
-        make_path(hessian(head, one.p.rows, theta0, {.l2 = 0.04}, {}),
-                  consistency_matrix(head, one.p.pairs, theta0, {}), theta0);
+    const Path two = make_path(hessian(head, one.p.rows, theta0, {.l2 = 0.04}, {}),
+                               consistency_matrix(head, one.p.pairs, theta0, {}), theta0);
     for (const double lambda : {0.1, 10.0, 1e5})
       EXPECT_CLOSE(all_probabilities(head, one.p.rows, two.theta(lambda), {}),
-                   all_probabilities(one.p.head, one.p.rows, one.path.theta(lambda), {}), 1e-9);
+                   all_probabilities(one.p.head, one.p.rows, one.path.theta(lambda), {}),
+                   1e-9);
   }
 }
 
 TEST(Path, DampsAHessianThatIsSingular) {
-  const PathCase c = path_case({.sparse = true}, 0.0);  // one-hot columns add up to the intercept
+  const PathCase c =
+      path_case({.sparse = true}, 0.0);  // one-hot columns add up to the intercept
   EXPECT_GT(c.path.damping, 0);
   EXPECT_EQ(c.path.theta(0), c.p.theta0);
   EXPECT_LE(mean_gap(c.p, c.path.theta(kInfinity)), 1e-7);
@@ -267,9 +268,11 @@ TEST(Path, SaysWhatIsWrong) {
   EXPECT_ERROR(c.path.theta(-1), ErrorKind::bad_option, "lambda is -1");
   EXPECT_ERROR(c.path.theta(std::nan("")), ErrorKind::bad_option, "lambda");
   EXPECT_ERROR(path_lambdas(c.path, 0), ErrorKind::bad_option, "points is 0");
-  EXPECT_ERROR(make_path(c.H, Matrix::Zero(2, 2), c.p.theta0), ErrorKind::bad_shape, "of G");
-  EXPECT_ERROR(make_path(c.H, Matrix::Constant(c.p.dim(), c.p.dim(), kInfinity), c.p.theta0),
-               ErrorKind::numerical, "not finite");
+  EXPECT_ERROR(make_path(c.H, Matrix::Zero(2, 2), c.p.theta0), ErrorKind::bad_shape,
+               "of G");
+  EXPECT_ERROR(
+      make_path(c.H, Matrix::Constant(c.p.dim(), c.p.dim(), kInfinity), c.p.theta0),
+      ErrorKind::numerical, "not finite");
   EXPECT_ERROR(consistency_matrix(c.p.head, c.p.pairs, Vector::Zero(2), {}),
                ErrorKind::bad_shape, "theta has 2");
   auto pairs = c.p.pairs;

@@ -101,7 +101,8 @@ TEST(BestTemperature, IsTheLowestOnAGrid) {
 TEST(BestTemperature, StaysInItsRange) {
   SmallProblem p = small_problem({.rows = 30});
   const Matrix score = all_probabilities(p.head, p.rows, p.theta0, {});
-  for (Index i = 0; i < 30; ++i) p.y[static_cast<std::size_t>(i)] = score(i, 1) > 0.5 ? 1 : 0;
+  for (Index i = 0; i < 30; ++i)
+    p.y[static_cast<std::size_t>(i)] = score(i, 1) > 0.5 ? 1 : 0;
   EXPECT_EQ(best_temperature(p.head, p.theta0, p.rows, {}), 0.05);
   for (std::int32_t& y : p.y) y = 1 - y;
   EXPECT_EQ(best_temperature(p.head, p.theta0, p.rows, {}), 20);
@@ -156,12 +157,12 @@ TEST(Simple, SaysWhatIsWrong) {
   unlabelled.y = {};
   EXPECT_ERROR(best_temperature(p.head, p.theta0, unlabelled, {}), ErrorKind::bad_data,
                "no row has a label");
-  EXPECT_ERROR(shift_to_rate(p.head, p.theta0, p.rows, 0.5, 3, 0.5, {}), ErrorKind::bad_option,
-               "cls is 3");
-  EXPECT_ERROR(shift_to_rate(p.head, p.theta0, p.rows, 0.5, 1, 1.5, {}), ErrorKind::bad_option,
-               "rate is 1.5");
-  EXPECT_ERROR(shift_to_rate(p.head, p.theta0, p.rows, 0, 1, 0.5, {}), ErrorKind::bad_option,
-               "threshold is 0");
+  EXPECT_ERROR(shift_to_rate(p.head, p.theta0, p.rows, 0.5, 3, 0.5, {}),
+               ErrorKind::bad_option, "cls is 3");
+  EXPECT_ERROR(shift_to_rate(p.head, p.theta0, p.rows, 0.5, 1, 1.5, {}),
+               ErrorKind::bad_option, "rate is 1.5");
+  EXPECT_ERROR(shift_to_rate(p.head, p.theta0, p.rows, 0, 1, 0.5, {}),
+               ErrorKind::bad_option, "threshold is 0");
 }
 
 }  // namespace

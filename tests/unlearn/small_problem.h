@@ -12,17 +12,18 @@ namespace fmd::test {
 
 struct ProblemShape {
   Index rows = 60;
-  Index outputs = 1;     // 1 = sigmoid
-  bool sparse = false;   // one-hot attribute and flips; else dense features and noisy partners
-  Index values = 3;      // of the attribute, sparse only
-  Index sets = 1;        // sets of pairs
-  double size = 1;       // of the parameters
+  Index outputs = 1;  // 1 = sigmoid
+  bool sparse =
+      false;         // one-hot attribute and flips; else dense features and noisy partners
+  Index values = 3;  // of the attribute, sparse only
+  Index sets = 1;    // sets of pairs
+  double size = 1;   // of the parameters
   std::uint64_t seed = 1;
 };
 
-// Rows, pairs and a head with random parameters. Sparse: columns 0 .. values-1 are the attribute,
-// then one group of four categories, then two numbers. Views point into the vectors' memory, which
-// stays where it is when the struct is moved.
+// Rows, pairs and a head with random parameters. Sparse: columns 0 .. values-1 are the
+// attribute, then one group of four categories, then two numbers. Views point into the
+// vectors' memory, which stays where it is when the struct is moved.
 struct SmallProblem {
   std::unique_ptr<Features> X, Xbar;
   std::vector<std::int32_t> y, y_pairs, group;

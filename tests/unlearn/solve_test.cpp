@@ -27,7 +27,8 @@ std::vector<test::ProblemShape> shapes() {
 }
 
 GapPenalty parity_gap(const SmallProblem& p, double gamma) {
-  return {.measure = make_measure("demographic_parity_soft"), .gamma = gamma, .group = p.group};
+  return {
+      .measure = make_measure("demographic_parity_soft"), .gamma = gamma, .group = p.group};
 }
 
 // Each term alone, then all together.
@@ -39,7 +40,8 @@ std::vector<SolveOptions> term_options(const SmallProblem& p) {
   all[2].lambda = 2.1;
   all[3].mu = 0.4;
   all[4].gaps = {parity_gap(p, 1.7)};
-  all[5] = {.anchor = 1.1, .fit = 0.6, .lambda = 1.9, .mu = 0.2, .gaps = {parity_gap(p, 0.9)}};
+  all[5] = {
+      .anchor = 1.1, .fit = 0.6, .lambda = 1.9, .mu = 0.2, .gaps = {parity_gap(p, 0.9)}};
   return all;
 }
 
@@ -142,8 +144,9 @@ TEST(SolveObjective, SmallDivergencesKeepTheirDigits) {
   }
 }
 
-// The Gauss-Newton matrix where residuals vanish is the Hessian: compare with differences of the
-// gradient at a point without gaps; elsewhere compare the three ways of computing it.
+// The Gauss-Newton matrix where residuals vanish is the Hessian: compare with differences
+// of the gradient at a point without gaps; elsewhere compare the three ways of computing
+// it.
 TEST(SolveProblem, MatrixProductAndDiagonalAgree) {
   for (const auto& shape : shapes()) {
     const SmallProblem p = small_problem(shape);
@@ -155,10 +158,26 @@ TEST(SolveProblem, MatrixProductAndDiagonalAgree) {
       const auto diagonal = problem.diagonal(point);
       const Vector v = moved(Vector::Zero(p.dim()), 1);
       const Matrix whole = 1.7 * matrix.hold + matrix.pull;
-      EXPECT_CLOSE(problem.product(point, v, 1.7), Vector(whole * v), 1e-11);
+      EXPECT_CLOSE(problem.product(point, v, 1.7, false), Vector(whole * v), 1e-11);
       EXPECT_CLOSE(diagonal.hold, Vector(matrix.hold.diagonal()), 1e-11);
       EXPECT_CLOSE(diagonal.pull, Vector(matrix.pull.diagonal()), 1e-11);
       EXPECT_CLOSE(whole, Matrix(whole.transpose()), 1e-12);
+    }
+  }
+}
+
+TEST(SolveProblem, TheExactProductIsTheChangeOfTheGradient) {
+  for (const auto& shape : shapes()) {
+    const SmallProblem p = small_problem(shape);
+    for (SolveOptions options : term_options(p)) {
+      options.gaps.clear();
+      const Exec exec;
+      const SolveProblem problem(p.head, p.theta0, p.rows, p.pairs, options, exec);
+      const Vector theta = moved(p.theta0, 0.3), v = moved(Vector::Zero(p.dim()), 1);
+      const Vector difference =
+          (problem.at(theta + 1e-5 * v).gradient - problem.at(theta - 1e-5 * v).gradient) /
+          2e-5;
+      EXPECT_CLOSE(problem.product(problem.at(theta), v, 1, true), difference, 1e-7);
     }
   }
 }
@@ -167,9 +186,10 @@ TEST(SolveProblem, TheMatrixIsTheHessianWhereThereAreNoGaps) {
   for (const auto& shape : shapes()) {
     const SmallProblem p = small_problem(shape);
     const SolveOptions options{.anchor = 1, .fit = 0, .lambda = 3, .mu = 0.1, .gaps = {}};
-    const Vector theta = make_path(hessian(p.head, p.rows, p.theta0, {.l2 = 0.01}, {}),
-                                   consistency_matrix(p.head, p.pairs, p.theta0, {}), p.theta0)
-                             .theta(std::numeric_limits<double>::infinity());
+    const Vector theta =
+        make_path(hessian(p.head, p.rows, p.theta0, {.l2 = 0.01}, {}),
+                  consistency_matrix(p.head, p.pairs, p.theta0, {}), p.theta0)
+            .theta(std::numeric_limits<double>::infinity());
     const Exec exec;
     const SolveProblem problem(p.head, p.theta0, p.rows, p.pairs, options, exec);
     const auto matrix = problem.curvature(problem.at(theta));
@@ -279,8 +299,9 @@ TEST(Solve, ReachesTinyGapsAtHugeLambdas) {
       const SolveOptions options{.anchor = 1, .lambda = lambda, .mu = 1e-4, .gaps = {}};
       const auto cold = solve(p.head, p.theta0, p.rows, p.pairs, options, {});
       EXPECT_NE(cold.summary.status, SolveStatus::stopped);
-      const Path path = make_path(hessian(p.head, p.rows, p.theta0, {.l2 = 1e-4}, {}),
-                                  consistency_matrix(p.head, p.pairs, p.theta0, {}), p.theta0);
+      const Path path =
+          make_path(hessian(p.head, p.rows, p.theta0, {.l2 = 1e-4}, {}),
+                    consistency_matrix(p.head, p.pairs, p.theta0, {}), p.theta0);
       const auto warm =
           solve(p.head, p.theta0, p.rows, p.pairs, options, {}, path.theta(lambda));
       EXPECT_NE(warm.summary.status, SolveStatus::stopped);
@@ -305,8 +326,8 @@ TEST(Solve, StaysWhereItIsWithoutAPull) {
 TEST(Solve, ConjugateGradientsFindTheSameMinimum) {
   for (const auto& shape : shapes()) {
     const SmallProblem p = small_problem(shape);
-    SolveOptions options{.anchor = 1, .fit = 0.3, .lambda = 4, .mu = 0.01,
-                         .gaps = {parity_gap(p, 2)}};
+    SolveOptions options{
+        .anchor = 1, .fit = 0.3, .lambda = 4, .mu = 0.01, .gaps = {parity_gap(p, 2)}};
     const auto dense = solve(p.head, p.theta0, p.rows, p.pairs, options, {});
     options.max_dense = 0;
     options.max_iterations = 500;
@@ -339,14 +360,17 @@ TEST(Solve, IsTheSameForAnyNumberOfThreads) {
       for (const Index max_dense : {0, 2000}) {
         const SmallProblem p =
             small_problem({.rows = 9000, .outputs = outputs, .sparse = sparse});
-        const SolveOptions options{.anchor = 1, .lambda = 10, .gaps = {parity_gap(p, 1)},
-                                   .max_iterations = 4, .max_dense = max_dense};
+        const SolveOptions options{.anchor = 1,
+                                   .lambda = 10,
+                                   .gaps = {parity_gap(p, 1)},
+                                   .max_iterations = 4,
+                                   .max_dense = max_dense};
         const auto alone = solve(p.head, p.theta0, p.rows, p.pairs, options, {});
         for (const int threads : {2, 4}) {
           ThreadPool pool(threads);
-          EXPECT_EQ(alone.theta, solve(p.head, p.theta0, p.rows, p.pairs, options,
-                                       {.pool = &pool})
-                                     .theta);
+          EXPECT_EQ(
+              alone.theta,
+              solve(p.head, p.theta0, p.rows, p.pairs, options, {.pool = &pool}).theta);
         }
       }
 }
@@ -354,8 +378,7 @@ TEST(Solve, IsTheSameForAnyNumberOfThreads) {
 TEST(Solve, FallsBackToTheta0WhereTheStartIsNotFinite) {
   const SmallProblem p = small_problem({});
   const SolveOptions options{.anchor = 1, .lambda = 3, .gaps = {}};
-  const Vector start =
-      Vector::Constant(p.dim(), std::numeric_limits<double>::quiet_NaN());
+  const Vector start = Vector::Constant(p.dim(), std::numeric_limits<double>::quiet_NaN());
   const auto result = solve(p.head, p.theta0, p.rows, p.pairs, options, {}, start);
   EXPECT_EQ(result.theta, solve(p.head, p.theta0, p.rows, p.pairs, options, {}).theta);
 }
@@ -370,15 +393,16 @@ TEST(Solve, SaysWhatIsWrong) {
                "solve: option anchor is -1, must be >= 0");
   EXPECT_ERROR(run({.lambda = -2, .gaps = {}}, p.pairs, p.theta0), ErrorKind::bad_option,
                "lambda is -2");
-  EXPECT_ERROR(run({.mu = std::nan(""), .gaps = {}}, p.pairs, p.theta0), ErrorKind::bad_option,
-               "mu is nan");
+  EXPECT_ERROR(run({.mu = std::nan(""), .gaps = {}}, p.pairs, p.theta0),
+               ErrorKind::bad_option, "mu is nan");
   EXPECT_ERROR(run({.gaps = {}, .tolerance = 0}, p.pairs, p.theta0), ErrorKind::bad_option,
                "tolerance");
   EXPECT_ERROR(run({.gaps = {parity_gap(p, -1)}}, p.pairs, p.theta0), ErrorKind::bad_option,
                "gamma is -1");
-  EXPECT_ERROR(run({.gaps = {{.measure = make_measure("co"), .gamma = 1, .group = p.group}}},
-                   p.pairs, p.theta0),
-               ErrorKind::bad_option, "needs a measure on rows");
+  EXPECT_ERROR(
+      run({.gaps = {{.measure = make_measure("co"), .gamma = 1, .group = p.group}}},
+          p.pairs, p.theta0),
+      ErrorKind::bad_option, "needs a measure on rows");
   EXPECT_ERROR(run({}, p.pairs, Vector::Zero(3)), ErrorKind::bad_shape, "theta0 has 3");
   EXPECT_ERROR(solve(p.head, p.theta0, p.rows, p.pairs, {}, {}, Vector::Zero(3)),
                ErrorKind::bad_shape, "start has 3");
@@ -387,7 +411,8 @@ TEST(Solve, SaysWhatIsWrong) {
   EXPECT_ERROR(run({}, pairs, p.theta0), ErrorKind::bad_shape, "weight of the pairs");
   pairs = p.pairs;
   pairs[0].c.y = {};
-  EXPECT_ERROR(run({.fit = 1, .gaps = {}}, pairs, p.theta0), ErrorKind::bad_data, "no label");
+  EXPECT_ERROR(run({.fit = 1, .gaps = {}}, pairs, p.theta0), ErrorKind::bad_data,
+               "no label");
   EXPECT_ERROR(solve(p.head, p.theta0, Rows{}, p.pairs, {}, {}), ErrorKind::bad_data,
                "no rows");
 }

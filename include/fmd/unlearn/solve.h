@@ -15,37 +15,41 @@ namespace fmd {
 
 // Minimises over the head, by Levenberg-Marquardt on the Gauss-Newton matrix,
 //
-//   J(theta) = anchor * mean KL(p_old || p_theta) over the rows    stay close; needs no labels
+//   J(theta) = anchor * mean KL(p_old || p_theta) over the rows    stay close; needs no
+//   labels
 //            + fit    * mean [ 1/2 CE(c) + 1/2 CE(cbar) ]          labels on the pairs
 //            + lambda * mean |p(c) - p(cbar)|^2 (all classes)      the bias itself, squared
 //            + sum_k gamma_k (soft group gap_k)^2                  on request
 //            + mu/2 |theta - theta0|^2                             in standardised features
 //
 // Means over pairs are weighted; sets of several attributes count 1/A each.
-// Weights of rows count in the means over rows. The Gauss-Newton matrix is formed and factored for
-// heads of up to max_dense parameters, and formed anew only when the old one stops paying; above,
-// its products drive conjugate gradients. The damping scales the curvature of what holds theta in
-// place (anchor, fit, mu), not that of what pulls, so that a large lambda slows nothing down. J
-// falls with every step that is taken; a step to a value that is not finite is not taken.
+// Weights of rows count in the means over rows. For heads of up to max_dense parameters the
+// Gauss-Newton matrix is formed and factored; near the minimum conjugate gradients on
+// products with the exact second derivatives take over, with that factor as preconditioner.
+// Larger heads use products only. The damping scales the curvature of what holds theta in
+// place (anchor, fit, mu), not that of what pulls, so that a large lambda slows nothing
+// down. J falls with every step that is taken; a step to a value that is not finite is not
+// taken.
 
 // gamma gap^2 for a measure on rows: demographic_parity_soft and its kin, with two groups.
 struct GapPenalty {
   std::shared_ptr<const BiasMeasure> measure;
-  double gamma = 0;                  // >= 0
-  std::vector<std::int32_t> group;   // per row of rows.X
+  double gamma = 0;                 // >= 0
+  std::vector<std::int32_t> group;  // per row of rows.X
 };
 
 struct SolveOptions {
-  double anchor = 1;      // >= 0
-  double fit = 0;         // >= 0; needs labels
-  double lambda = 1;      // >= 0
-  double mu = 0;          // >= 0
+  double anchor = 1;  // >= 0
+  double fit = 0;     // >= 0; needs labels
+  double lambda = 1;  // >= 0
+  double mu = 0;      // >= 0
   std::vector<GapPenalty> gaps;
-  double tolerance = 1e-8;   // stop when |grad J| <= this * max(1, first |grad J|) and the next step
-                             // is predicted to lower J by less than 1e-13 of it, or J stalls
+  double tolerance =
+      1e-8;  // stop when |grad J| <= this * max(1, first |grad J|) and the next step
+             // is predicted to lower J by less than 1e-13 of it, or J stalls
   int max_iterations = 100;
-  double damping = 0.1;      // first damping, relative to the curvature that holds theta; > 0
-  Index max_dense = 2000;    // most parameters for which the matrix is formed
+  double damping = 0.1;    // first damping, relative to the curvature that holds theta; > 0
+  Index max_dense = 2000;  // most parameters for which the matrix is formed
 };
 
 enum class SolveStatus {
@@ -69,12 +73,13 @@ struct UnlearnResult {
   UnlearnSummary summary;
 };
 
-// start: a warm start, e.g. Path::theta(lambda); empty = theta0 (also where J is not finite at
-// start). p_old is theta0's. rows may be empty when anchor is 0 and there are no gaps.
+// start: a warm start, e.g. Path::theta(lambda); empty = theta0 (also where J is not finite
+// at start). p_old is theta0's. rows may be empty when anchor is 0 and there are no gaps.
 // Throws Error(bad_option, bad_shape, bad_data: fit without labels).
-[[nodiscard]] UnlearnResult solve(const LinearHead& head, const Vector& theta0, const Rows& rows,
-                                  std::span<const PairSet> pairs, const SolveOptions& options,
-                                  const Exec& exec, const Vector& start = {});
+[[nodiscard]] UnlearnResult solve(const LinearHead& head, const Vector& theta0,
+                                  const Rows& rows, std::span<const PairSet> pairs,
+                                  const SolveOptions& options, const Exec& exec,
+                                  const Vector& start = {});
 
 // J and its gradient, for tests and reports.
 struct SolveObjective {
@@ -82,8 +87,9 @@ struct SolveObjective {
   Vector gradient;
 };
 [[nodiscard]] SolveObjective solve_objective(const LinearHead& head, const Vector& theta0,
-                                             const Rows& rows, std::span<const PairSet> pairs,
-                                             const SolveOptions& options, const Vector& theta,
-                                             const Exec& exec);
+                                             const Rows& rows,
+                                             std::span<const PairSet> pairs,
+                                             const SolveOptions& options,
+                                             const Vector& theta, const Exec& exec);
 
 }  // namespace fmd
