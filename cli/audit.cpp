@@ -1,10 +1,11 @@
+#include "fmd/pipeline/audit.h"
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/pipeline/audit.h"
 
 namespace fmd::cli {
 namespace {
@@ -34,7 +35,8 @@ void require_attributes(const Task& task) {
 
 AuditReport audit_a_model(const Args& args, const Exec& exec) {
   Model model = open_model(args.model);
-  model.task = with_limits(effective_task(model.task, args.common, args.flags), args.limits);
+  model.task =
+      with_limits(effective_task(model.task, args.common, args.flags), args.limits);
   require_attributes(model.task);
   const Table table = read_for(model, model.task, args.data, args.groups);
   Study study = make_study(model, table, model.task, false, exec);
@@ -61,7 +63,8 @@ AuditReport audit_scores_file(const Args& args, const Exec& exec) {
   Table scores = read_csv(args.scores, csv);
   if (!args.groups.file.empty()) {
     csv.types[args.groups.key] = ColumnKind::category;
-    scores = join_groups(read_csv(args.scores, csv), read_csv(args.groups.file, csv), args.groups.key);
+    scores = join_groups(read_csv(args.scores, csv), read_csv(args.groups.file, csv),
+                         args.groups.key);
   }
   if (!file.classes && !task.label.empty()) {
     task.classes = label_classes(scores, task.label,
@@ -77,7 +80,8 @@ AuditReport audit_scores_file(const Args& args, const Exec& exec) {
     csv.types["fmd_from"] = csv.types["fmd_to"] = ColumnKind::category;
     pairs = read_csv(args.pair_scores, csv);
   }
-  AuditReport report = audit_files(scores, pairs ? &*pairs : nullptr, task, args.options, exec);
+  AuditReport report =
+      audit_files(scores, pairs ? &*pairs : nullptr, task, args.options, exec);
   report.data_sha256 = file_sha256(args.scores);
   return report;
 }
@@ -94,7 +98,8 @@ int exit_for(const AuditReport& report, const std::string& on_unclear) {
 }
 
 int run(const Args& args) {
-  if (args.scores.empty() == args.model.empty() || (!args.model.empty() && args.data.empty())) {
+  if (args.scores.empty() == args.model.empty() ||
+      (!args.model.empty() && args.data.empty())) {
     throw Error(ErrorKind::bad_option, "audit: give MODEL and DATA, or --scores FILE",
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
@@ -115,16 +120,20 @@ int run(const Args& args) {
 
 void add_audit(CLI::App& app) {
   auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("audit", "Measure bias per attribute, with intervals and limits");
+  auto* cmd =
+      app.add_subcommand("audit", "Measure bias per attribute, with intervals and limits");
   cmd->add_option("model", args->model, "Model file");
-  cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME; labels are optional");
-  cmd->add_option("--scores", args->scores,
-                  "In place of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
+  cmd->add_option("data", args->data,
+                  "CSV file (also .gz), or data:NAME; labels are optional");
+  cmd->add_option(
+      "--scores", args->scores,
+      "In place of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
   cmd->add_option("--pair-scores", args->pair_scores,
                   "Scores of the rows that `fmd pairs` made (columns kept, p added)");
   cmd->add_option("--fail-over", args->limits, "Limit, e.g. co:sex=.02; may be repeated")
       ->allow_extra_args(false);
-  cmd->add_option("--on-unclear", args->on_unclear, "Not enough evidence counts as: exit-3, fail, pass")
+  cmd->add_option("--on-unclear", args->on_unclear,
+                  "Not enough evidence counts as: exit-3, fail, pass")
       ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
       ->capture_default_str();
   cmd->add_option("-o,--out", args->out, "Also write the JSON here");

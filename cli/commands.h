@@ -1,12 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "fmd/core/exec.h"
 #include "fmd/data/csv.h"
@@ -49,11 +50,13 @@ struct GroupsFile {
 void add_groups_options(CLI::App& command, GroupsFile& groups);
 
 // task of the model (or none), then task.toml, then flags.
-[[nodiscard]] Task effective_task(Task task, const Common& common, const TaskOverrides& flags);
+[[nodiscard]] Task effective_task(Task task, const Common& common,
+                                  const TaskOverrides& flags);
 
 // A table from a file, or by name ("data:adult", "data:adult/test").
 [[nodiscard]] Table read_data(const std::string& name, const CsvOptions& options = {});
-// The same with the kinds of columns that the model and the task know, and the groups joined.
+// The same with the kinds of columns that the model and the task know, and the groups
+// joined.
 [[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
                              const GroupsFile& groups);
 [[nodiscard]] CsvOptions csv_options(const Task& task);

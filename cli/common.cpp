@@ -1,10 +1,10 @@
-#include <fmt/core.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
@@ -16,7 +16,8 @@ namespace fmd::cli {
 namespace {
 
 double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // One line on a terminal, cleared when the work is done.
@@ -30,8 +31,7 @@ void show_progress(std::string_view stage, Index done, Index total) {
 
 }  // namespace
 
-Session::Session(const Common& common)
-    : pool_(common.threads), start_(wall_seconds()) {
+Session::Session(const Common& common) : pool_(common.threads), start_(wall_seconds()) {
   exec_.pool = &pool_;
   exec_.seed = common.seed;
   if (isatty(STDERR_FILENO) == 0) return;
@@ -55,34 +55,46 @@ double Session::cpu_seconds() {
 }
 
 void add_common(CLI::App& command, Common& common) {
-  command.add_option("--seed", common.seed, "Seed of every random choice")->capture_default_str();
-  command.add_option("--threads", common.threads, "Threads; 0 = all cores. Results do not depend on it")
+  command.add_option("--seed", common.seed, "Seed of every random choice")
+      ->capture_default_str();
+  command
+      .add_option("--threads", common.threads,
+                  "Threads; 0 = all cores. Results do not depend on it")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
-  command.add_option("--task", common.task_file, "task.toml: label, classes, attributes, limits");
+  command.add_option("--task", common.task_file,
+                     "task.toml: label, classes, attributes, limits");
   command.add_flag("--json", common.json, "JSON on stdout in place of the screen");
 }
 
 void add_task_options(CLI::App& command, TaskOverrides& flags) {
   command.add_option("--label", flags.label, "Column with the label");
-  command.add_option("--positive", flags.positive, "Label value whose probability the model gives");
-  command.add_option("--favorable", flags.favorable, "Label value that is good for the person");
-  command.add_option("--threshold", flags.threshold,
-                     "Positive at p >= this; rate=R takes the share R of the training rows");
-  command.add_option("--attribute", flags.attributes, "Attribute in question; may be repeated")
+  command.add_option("--positive", flags.positive,
+                     "Label value whose probability the model gives");
+  command.add_option("--favorable", flags.favorable,
+                     "Label value that is good for the person");
+  command.add_option(
+      "--threshold", flags.threshold,
+      "Positive at p >= this; rate=R takes the share R of the training rows");
+  command
+      .add_option("--attribute", flags.attributes, "Attribute in question; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--pairs", flags.pairs, "flip, or given:FILE (joined by --id)");
   command.add_option("--id", flags.id, "Column that names a row; no input of the model");
   command.add_option("--weight", flags.weight, "Column with row weights");
   command.add_option("--ignore", flags.ignore, "Column that is no input; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--unseen", flags.unseen, "Categories not seen in training: error or bucket");
-  command.add_option("--min-group", flags.min_group, "Smaller groups are listed, not compared (100)");
+  command.add_option("--unseen", flags.unseen,
+                     "Categories not seen in training: error or bucket");
+  command.add_option("--min-group", flags.min_group,
+                     "Smaller groups are listed, not compared (100)");
 }
 
 void add_groups_options(CLI::App& command, GroupsFile& groups) {
-  auto* file = command.add_option("--groups", groups.file, "Second file with attribute columns");
-  command.add_option("--key", groups.key, "Column that joins DATA and --groups")->needs(file);
+  auto* file =
+      command.add_option("--groups", groups.file, "Second file with attribute columns");
+  command.add_option("--key", groups.key, "Column that joins DATA and --groups")
+      ->needs(file);
 }
 
 Task effective_task(Task task, const Common& common, const TaskOverrides& flags) {
@@ -115,7 +127,8 @@ Table read_data(const std::string& name, const CsvOptions& options) {
 Table read_for(const Model& model, const Task& task, const std::string& name,
                const GroupsFile& groups) {
   CsvOptions options = csv_options(task);
-  for (const auto& [column, kind] : model.backbone->encoder().types()) options.types[column] = kind;
+  for (const auto& [column, kind] : model.backbone->encoder().types())
+    options.types[column] = kind;
   if (!groups.key.empty()) options.types[groups.key] = ColumnKind::category;
   Table table = read_data(name, options);
   if (groups.file.empty()) return table;

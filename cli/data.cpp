@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -22,7 +21,8 @@ bool present(const Dataset& set) {
 }
 
 int list(const Args& args) {
-  nlohmann::ordered_json json = {{"schema", 1}, {"command", "data"}, {"sets", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json = {
+      {"schema", 1}, {"command", "data"}, {"sets", nlohmann::ordered_json::array()}};
   std::string words;
   for (const Dataset& set : datasets()) {
     const char* state = set.files.empty() ? "built in" : present(set) ? "here" : "absent";
@@ -33,11 +33,17 @@ int list(const Args& args) {
       words += fmt::format("         {}  sha256 {}\n", file.path, file.sha256);
       files.push_back({{"path", file.path}, {"sha256", file.sha256}});
     }
-    json["sets"].push_back({{"name", set.name}, {"state", state}, {"title", set.title},
-                            {"rows", set.rows}, {"source", set.source}, {"files", files}});
+    json["sets"].push_back({{"name", set.name},
+                            {"state", state},
+                            {"title", set.title},
+                            {"rows", set.rows},
+                            {"source", set.source},
+                            {"files", files}});
   }
-  words += "\nUse data:NAME (or data:NAME/train, /test) in place of a file. Files are looked for in\n"
-           "$FMD_DATA, else in ./data.\n";
+  words +=
+      "\nUse data:NAME (or data:NAME/train, /test) in place of a file. Files are looked "
+      "for in\n"
+      "$FMD_DATA, else in ./data.\n";
   print(args.common.json ? json.dump(2) + "\n" : words);
   return 0;
 }
@@ -59,8 +65,10 @@ int run(const Args& args) {
 
 void add_data(CLI::App& app) {
   auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("data", "Data sets known by name, with source and checksum");
-  cmd->add_option("name", args->name, "Write this set as CSV (NAME or NAME/train, NAME/test)");
+  auto* cmd =
+      app.add_subcommand("data", "Data sets known by name, with source and checksum");
+  cmd->add_option("name", args->name,
+                  "Write this set as CSV (NAME or NAME/train, NAME/test)");
   cmd->add_option("-o,--out", args->out, "Where to write it; stdout when left out");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_common(*cmd, args->common);

@@ -1,10 +1,11 @@
+#include "fmd/pipeline/debias.h"
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/pipeline/debias.h"
 
 namespace fmd::cli {
 namespace {
@@ -53,13 +54,16 @@ int run(const Args& args) {
   const Session session(args.common);
   const DebiasFiles names(args.out);
   recover(names.out);
-  if (std::filesystem::exists(args.out) && std::filesystem::equivalent(args.out, args.model)) {
-    throw Error(ErrorKind::output_exists, fmt::format("debias: OUT {} is the model itself", args.out),
+  if (std::filesystem::exists(args.out) &&
+      std::filesystem::equivalent(args.out, args.model)) {
+    throw Error(ErrorKind::output_exists,
+                fmt::format("debias: OUT {} is the model itself", args.out),
                 "a model is never overwritten: write to another name");
   }
   {  // Fail before the work, not after it.
     OutputFiles check({.force = args.force});
-    for (const auto* path : {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
+    for (const auto* path :
+         {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
       check.reserve(*path);
   }
   const FileView original = FileView::open(args.model);
@@ -77,7 +81,9 @@ int run(const Args& args) {
   if (!args.test.empty()) input.test = read(args.test, input.test_sha256);
 
   const DebiasRun run(std::move(input), options, session.exec());
-  RunNote note{.date = now_utc(), .seconds = session.seconds(), .cpu_seconds = Session::cpu_seconds()};
+  RunNote note{.date = now_utc(),
+               .seconds = session.seconds(),
+               .cpu_seconds = Session::cpu_seconds()};
   if (!run.found()) {
     const DebiasReport report = run.measure(run.model());
     print(args.common.json ? receipt_json(report, note) : screen(report));
@@ -91,10 +97,12 @@ int run(const Args& args) {
     print(std::string(FileView::open(names.receipt).text()));
   } else {
     print(screen(report));
-    print(fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, .path.safetensors\n"
-                      "back   fmd undo {0}.receipt.json -o MODEL\n"
-                      "{1:.1f} s, seed {2}\n",
-                      args.out, session.seconds(), args.common.seed));
+    print(
+        fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, "
+                    ".path.safetensors\n"
+                    "back   fmd undo {0}.receipt.json -o MODEL\n"
+                    "{1:.1f} s, seed {2}\n",
+                    args.out, session.seconds(), args.common.seed));
   }
   return 0;
 }
@@ -104,26 +112,42 @@ int run(const Args& args) {
 void add_debias(CLI::App& app) {
   auto args = std::make_shared<Args>();
   auto& o = args->options;
-  auto* cmd = app.add_subcommand("debias", "Remove a measured bias and write the new model");
+  auto* cmd =
+      app.add_subcommand("debias", "Remove a measured bias and write the new model");
   cmd->add_option("model", args->model, "Model to repair (never overwritten)")->required();
-  cmd->add_option("data", args->data, "Labelled rows that the model was not trained on")->required();
+  cmd->add_option("data", args->data, "Labelled rows that the model was not trained on")
+      ->required();
   cmd->add_option("-o,--out", args->out, "Where to write the new model")->required();
-  cmd->add_option("--train", args->train, "Training rows: curvature, and the control without the column");
+  cmd->add_option("--train", args->train,
+                  "Training rows: curvature, and the control without the column");
   cmd->add_option("--test", args->test, "Rows that are only reported on");
-  cmd->add_option("--holdout", args->holdout, "Rows to choose on, in place of 20 % of DATA");
-  cmd->add_option("--method", o.method, "solve, path or average-column")->capture_default_str();
-  auto* target = cmd->add_option("--target", args->target, "Most accuracy with this, e.g. co=.005, co:sex=.005");
-  cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss, "Least bias within this; 0.01 = one point")
+  cmd->add_option("--holdout", args->holdout,
+                  "Rows to choose on, in place of 20 % of DATA");
+  cmd->add_option("--method", o.method, "solve, path or average-column")
+      ->capture_default_str();
+  auto* target = cmd->add_option("--target", args->target,
+                                 "Most accuracy with this, e.g. co=.005, co:sex=.005");
+  cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss,
+                  "Least bias within this; 0.01 = one point")
       ->capture_default_str()
       ->excludes(target);
-  cmd->add_option("--at", args->at, "Take this point of the path: lambda=X, as in OUT.path.json");
+  cmd->add_option("--at", args->at,
+                  "Take this point of the path: lambda=X, as in OUT.path.json");
   cmd->add_flag("--best-effort", o.best_effort, "No candidate: write the least biased one");
-  cmd->add_flag("--keep-rate", o.keep_rate, "Shift the intercept so that the favourable rate stays");
-  cmd->add_option("--points", o.points, "Candidates along the path")->check(CLI::Range(2, 1000))->capture_default_str();
-  cmd->add_option("--anchor", o.anchor, "Weight of staying close to the model's outputs")->capture_default_str();
-  cmd->add_option("--fit", o.fit, "Weight of the labels on the pairs")->capture_default_str();
-  cmd->add_option("--mu", o.mu, "Weight of staying close in the parameters; -1 = the model's l2")->capture_default_str();
-  cmd->add_option("--gap", args->gaps, "Soft group gap with its weight, e.g. demographic_parity_soft:sex=10")
+  cmd->add_flag("--keep-rate", o.keep_rate,
+                "Shift the intercept so that the favourable rate stays");
+  cmd->add_option("--points", o.points, "Candidates along the path")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  cmd->add_option("--anchor", o.anchor, "Weight of staying close to the model's outputs")
+      ->capture_default_str();
+  cmd->add_option("--fit", o.fit, "Weight of the labels on the pairs")
+      ->capture_default_str();
+  cmd->add_option("--mu", o.mu,
+                  "Weight of staying close in the parameters; -1 = the model's l2")
+      ->capture_default_str();
+  cmd->add_option("--gap", args->gaps,
+                  "Soft group gap with its weight, e.g. demographic_parity_soft:sex=10")
       ->allow_extra_args(false);
   cmd->add_option("--replicates", o.audit.replicates, "Bootstrap replicates")
       ->check(CLI::Range(50, 1000000))

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -27,13 +26,16 @@ struct Parts {
   Table train, repair, measure;
 };
 
-// 15,000 / 5,000 / 10,000 rows, stratified by label and sex; also written, to go on from there.
-Parts split_demo(const Table& table, const Task& task, const fs::path& folder, std::uint64_t seed) {
+// 15,000 / 5,000 / 10,000 rows, stratified by label and sex; also written, to go on from
+// there.
+Parts split_demo(const Table& table, const Task& task, const fs::path& folder,
+                 std::uint64_t seed) {
   const std::vector<std::int32_t> y = labels(table, task);
   const Attribute sex = read_attribute(table, *task.find("sex"));
   std::vector<std::int32_t> stratum;
   for (std::size_t i = 0; i < y.size(); ++i) stratum.push_back(y[i] * 2 + sex.code[i]);
-  const std::vector<Part> shares = {{"train", 0.5}, {"repair", 1.0 / 6}, {"measure", 1.0 / 3}};
+  const std::vector<Part> shares = {
+      {"train", 0.5}, {"repair", 1.0 / 6}, {"measure", 1.0 / 3}};
   const auto rows = split_rows(stratum, shares, seed);
   Parts parts{select(table, rows[0]), select(table, rows[1]), select(table, rows[2])};
   parts.train.source = "train.csv";
@@ -54,16 +56,16 @@ std::string audit_part(const AuditReport& report) {
   for (const Group& group : sex.groups.groups)
     rates += fmt::format("{}{} {} %", rates.empty() ? "" : ", ", group.value,
                          percent(group.selection_rate.value));
-  const auto line = [](const std::string& name, const std::string& value, const std::string& low,
-                       const std::string& high) {
+  const auto line = [](const std::string& name, const std::string& value,
+                       const std::string& low, const std::string& high) {
     return fmt::format("  {:<41} {:>7}    {:>5} .. {}\n", name, value, low, high);
   };
   std::string out = "1 AUDIT    change only the column \"sex\" of a row: what happens?\n";
   out += fmt::format("{:45}{:>5}    95 % interval\n", "", "value");
-  out += line("accuracy", percent(report.accuracy.value) + " %", percent(report.accuracy.low),
-              percent(report.accuracy.high));
-  out += line("flip gap, mean |change of p|", fixed(flip.co.value, 3), fixed(flip.co.low, 3),
-              fixed(flip.co.high, 3));
+  out += line("accuracy", percent(report.accuracy.value) + " %",
+              percent(report.accuracy.low), percent(report.accuracy.high));
+  out += line("flip gap, mean |change of p|", fixed(flip.co.value, 3),
+              fixed(flip.co.low, 3), fixed(flip.co.high, 3));
   out += line("answers that change", percent(flip.flip_rate.value) + " %",
               percent(flip.flip_rate.low), percent(flip.flip_rate.high));
   out += fmt::format("  answered yes: {}\n", rates);
@@ -90,7 +92,8 @@ int run(const Args& args) {
   fs::create_directories(folder, failed);
   if (failed) {
     throw Error(ErrorKind::cannot_write,
-                fmt::format("demo: the folder {} cannot be made: {}", args.folder, failed.message()),
+                fmt::format("demo: the folder {} cannot be made: {}", args.folder,
+                            failed.message()),
                 "choose another one: fmd demo -o FOLDER");
   }
   exec.report("reading the built-in table", 0, 0);
@@ -103,9 +106,13 @@ int run(const Args& args) {
   write_file(model_file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, true);
 
   const AuditReport audit = audit_demo(model, parts.measure, exec);
-  DebiasInput input{.model = model, .model_name = "income.safetensors", .data = parts.repair,
+  DebiasInput input{.model = model,
+                    .model_name = "income.safetensors",
+                    .data = parts.repair,
                     .data_sha256 = file_sha256((folder / "repair.csv").string()),
-                    .holdout = {}, .train = parts.train, .test = parts.measure,
+                    .holdout = {},
+                    .train = parts.train,
+                    .test = parts.measure,
                     .holdout_sha256 = "",
                     .train_sha256 = file_sha256((folder / "train.csv").string()),
                     .test_sha256 = file_sha256((folder / "measure.csv").string())};
@@ -113,7 +120,9 @@ int run(const Args& args) {
   options.repair = {"sex"};
   options.audit.intersections = false;
   const DebiasRun repair(std::move(input), options, exec);
-  RunNote note{.date = now_utc(), .seconds = session.seconds(), .cpu_seconds = Session::cpu_seconds()};
+  RunNote note{.date = now_utc(),
+               .seconds = session.seconds(),
+               .cpu_seconds = Session::cpu_seconds()};
   const DebiasReport report = save_debias(repair, bytes, folder / "repaired.safetensors",
                                           {.force = true, .run = note});
   if (args.common.json) {
@@ -121,8 +130,9 @@ int run(const Args& args) {
         {"schema", 1},
         {"command", "demo"},
         {"audit", nlohmann::ordered_json::parse(to_json(audit))},
-        {"receipt", nlohmann::ordered_json::parse(
-                        FileView::open(folder / "repaired.safetensors.receipt.json").text())},
+        {"receipt",
+         nlohmann::ordered_json::parse(
+             FileView::open(folder / "repaired.safetensors.receipt.json").text())},
         {"folder", args.folder},
         {"seconds", session.seconds()}};
     print(json.dump(2) + "\n");
@@ -137,8 +147,10 @@ int run(const Args& args) {
       count(table.rows()), model.backbone->encoder().columns().size(), model.task.threshold,
       count(parts.train.rows()), count(parts.repair.rows()), count(parts.measure.rows()));
   out += audit_part(audit);
-  out += fmt::format("\n2 REPAIR   {}, chosen on the\n           {} repair rows; figures below from the {} others\n",
-                     report.rule, count(parts.repair.rows()), count(parts.measure.rows()));
+  out += fmt::format(
+      "\n2 REPAIR   {}, chosen on the\n           {} repair rows; figures below from the "
+      "{} others\n",
+      report.rule, count(parts.repair.rows()), count(parts.measure.rows()));
   out += repair_table(report);
   out += "\nWHAT THIS DOES NOT SAY\n" + caveats(report);
   out += fmt::format(

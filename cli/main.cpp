@@ -1,7 +1,7 @@
-#include <fmt/core.h>
-
 #include <cstdio>
 #include <new>
+
+#include <fmt/core.h>
 
 #include "cli/commands.h"
 #include "fmd/core/blas.h"
@@ -11,7 +11,8 @@
 namespace {
 
 constexpr const char* kAbout =
-    "fmd finds, explains and removes measured bias in a trained model, without retraining it.";
+    "fmd finds, explains and removes measured bias in a trained model, without retraining "
+    "it.";
 
 constexpr const char* kFooter = R"(
 Begin with
@@ -50,11 +51,14 @@ int main(int argc, char** argv) {
     if (!error.hint().empty()) fmt::print(stderr, "  hint: {}\n", error.hint());
     return fmd::exit_code(error.kind());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "fmd: error[bad-data]: out of memory\n  hint: use fewer rows at a time\n");
+    fmt::print(stderr,
+               "fmd: error[bad-data]: out of memory\n  hint: use fewer rows at a time\n");
     return fmd::exit_code(fmd::ErrorKind::bad_data);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "fmd: internal error: {}\n  hint: please report this with the command line\n",
-               error.what());
+    fmt::print(
+        stderr,
+        "fmd: internal error: {}\n  hint: please report this with the command line\n",
+        error.what());
     return 99;
   }
 }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -37,9 +36,14 @@ int run(const Args& args) {
   files.write(args.out, to_csv(flipped_table(table, attribute, plan)));
   files.commit();
   if (args.common.json) {
-    print(nlohmann::ordered_json{{"schema", 1}, {"command", "pairs"}, {"rows", table.rows()},
-                                 {"pairs", plan.size()}, {"values", attribute.values},
-                                 {"out", args.out}}.dump(2) + "\n");
+    print(nlohmann::ordered_json{{"schema", 1},
+                                 {"command", "pairs"},
+                                 {"rows", table.rows()},
+                                 {"pairs", plan.size()},
+                                 {"values", attribute.values},
+                                 {"out", args.out}}
+              .dump(2) +
+          "\n");
   } else {
     say(fmt::format("wrote {}: {} rows of {} with {} changed to each other value", args.out,
                     plan.size(), args.data, attribute.name));
@@ -51,7 +55,8 @@ int run(const Args& args) {
 
 void add_pairs(CLI::App& app) {
   auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("pairs", "Rows with one attribute changed, for another program to score");
+  auto* cmd = app.add_subcommand(
+      "pairs", "Rows with one attribute changed, for another program to score");
   cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME")->required();
   cmd->add_option("--flip", args->attribute, "Attribute to change")->required();
   cmd->add_option("--value", args->values, "Only between these values; may be repeated")

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -33,7 +32,8 @@ int run(const Args& args) {
   fmt::memory_buffer text;
   const auto out = std::back_inserter(text);
   fmt::format_to(out, "row,predicted");
-  for (const std::string& name : model.task.classes) fmt::format_to(out, ",{}", csv_cell("p_" + name));
+  for (const std::string& name : model.task.classes)
+    fmt::format_to(out, ",{}", csv_cell("p_" + name));
   fmt::format_to(out, "\n");
   for (Index i = 0; i < p.rows(); ++i) {
     const auto k = static_cast<std::size_t>(decision[static_cast<std::size_t>(i)]);
@@ -48,8 +48,10 @@ int run(const Args& args) {
   files.write(args.out, fmt::to_string(text));
   files.commit();
   if (args.common.json) {
-    print(nlohmann::ordered_json{{"schema", 1}, {"command", "predict"}, {"rows", p.rows()},
-                                 {"out", args.out}}.dump(2) + "\n");
+    print(nlohmann::ordered_json{
+              {"schema", 1}, {"command", "predict"}, {"rows", p.rows()}, {"out", args.out}}
+              .dump(2) +
+          "\n");
   } else {
     say(fmt::format("wrote {}, {} rows", args.out, p.rows()));
   }
@@ -60,7 +62,8 @@ int run(const Args& args) {
 
 void add_predict(CLI::App& app) {
   auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("predict", "Scores of a model as CSV: row, predicted, p_<class>");
+  auto* cmd =
+      app.add_subcommand("predict", "Scores of a model as CSV: row, predicted, p_<class>");
   cmd->add_option("model", args->model, "Model file")->required();
   cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME")->required();
   cmd->add_option("-o,--out", args->out, "Where to write the scores; stdout when left out");

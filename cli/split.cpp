@@ -1,12 +1,13 @@
-#include <fmt/format.h>
+#include "fmd/data/split.h"
 
 #include <map>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
-#include "fmd/data/split.h"
 
 namespace fmd::cli {
 namespace {
@@ -19,7 +20,8 @@ struct Args {
 };
 
 // Rows with equal values of the named columns form a stratum.
-std::vector<std::int32_t> strata(const Table& table, const std::vector<std::string>& columns) {
+std::vector<std::int32_t> strata(const Table& table,
+                                 const std::vector<std::string>& columns) {
   std::map<std::string, std::int32_t> numbers;
   std::vector<std::int32_t> stratum(static_cast<std::size_t>(table.rows()));
   for (Index row = 0; row < table.rows(); ++row) {
@@ -73,16 +75,20 @@ int run(const Args& args) {
 
 void add_split(CLI::App& app) {
   auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("split", "Seeded, stratified parts of a table; rows as they stand");
+  auto* cmd = app.add_subcommand("split",
+                                 "Seeded, stratified parts of a table; rows as they stand");
   cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME")->required();
   cmd->add_option("--parts", args->parts, "NAME=SHARE,...; shares sum to at most 1")
       ->capture_default_str();
-  cmd->add_option("--by", args->by, "Column to stratify by (label, attribute); may be repeated")
+  cmd->add_option("--by", args->by,
+                  "Column to stratify by (label, attribute); may be repeated")
       ->allow_extra_args(false);
   cmd->add_option("-o,--out", args->folder, "Folder for NAME.csv")->capture_default_str();
   cmd->add_flag("--force", args->force, "Replace files that exist");
   add_common(*cmd, args->common);
-  cmd->footer("\nExample\n  fmd split loans.csv --parts train=.5,repair=.2,test=.3 --by deny --by race");
+  cmd->footer(
+      "\nExample\n  fmd split loans.csv --parts train=.5,repair=.2,test=.3 --by deny --by "
+      "race");
   on_run(*cmd, [args] { return run(*args); });
 }
 

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -79,22 +78,27 @@ int run(const Args& args) {
     print(fmt::format("data   {}, {} rows; {} columns give {} features\n", table.source,
                       table.rows(), result.model.backbone->encoder().columns().size(),
                       result.model.backbone->cols()));
-    print(fmt::format("model  {} regression of {}: {}; favourable: {}; threshold {:.4g}\n",
-                      t.binary() ? "logistic" : "softmax", t.label,
-                      t.binary() ? t.classes[1] : std::to_string(t.classes.size()) + " classes",
-                      t.favorable.empty() ? "none named" : t.favorable, t.threshold));
+    print(fmt::format(
+        "model  {} regression of {}: {}; favourable: {}; threshold {:.4g}\n",
+        t.binary() ? "logistic" : "softmax", t.label,
+        t.binary() ? t.classes[1] : std::to_string(t.classes.size()) + " classes",
+        t.favorable.empty() ? "none named" : t.favorable, t.threshold));
     for (const EncodedColumn& c : result.model.backbone->encoder().columns())
       if (c.missing > 0)
         print(fmt::format("note   {}: {} missing; {}\n", c.name, c.missing,
-                          c.kind == ColumnKind::number ? "the mean and an indicator stand for them"
-                                                       : "a level of their own"));
-    print(fmt::format("fit    relative gradient {:.1e} after {} passes, l2 {:.3g}, {:.2f} s\n",
-                      s.relative_gradient, s.iterations, s.l2, session.seconds()));
+                          c.kind == ColumnKind::number
+                              ? "the mean and an indicator stand for them"
+                              : "a level of their own"));
+    print(fmt::format(
+        "fit    relative gradient {:.1e} after {} passes, l2 {:.3g}, {:.2f} s\n",
+        s.relative_gradient, s.iterations, s.l2, session.seconds()));
     print(fmt::format("wrote  {}\n", args.out));
   }
   if (s.status != TrainStatus::converged)
-    say(fmt::format("fmd: the fit stopped at a relative gradient of {:.1e}: are the classes "
-                    "separable? A larger --l2 helps.", s.relative_gradient));
+    say(fmt::format(
+        "fmd: the fit stopped at a relative gradient of {:.1e}: are the classes "
+        "separable? A larger --l2 helps.",
+        s.relative_gradient));
   return 0;
 }
 
@@ -104,7 +108,8 @@ void add_train(CLI::App& app) {
   auto args = std::make_shared<Args>();
   auto* cmd = app.add_subcommand("train", "Train a small model from a table");
   cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME")->required();
-  cmd->add_option("-o,--out", args->out, "Where to write the model (.safetensors)")->required();
+  cmd->add_option("-o,--out", args->out, "Where to write the model (.safetensors)")
+      ->required();
   cmd->add_option("--kind", args->kind, "logistic")
       ->check(CLI::IsMember({"logistic"}))
       ->capture_default_str();

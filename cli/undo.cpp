@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -23,10 +22,13 @@ int run(const Args& args) {
   files.commit();
   const std::string sum = hex(sha256(original));
   if (args.common.json)
-    print(nlohmann::ordered_json{{"schema", 1}, {"command", "undo"}, {"out", args.out},
-                                 {"sha256", sum}}.dump(2) + "\n");
+    print(nlohmann::ordered_json{
+              {"schema", 1}, {"command", "undo"}, {"out", args.out}, {"sha256", sum}}
+              .dump(2) +
+          "\n");
   else
-    say(fmt::format("wrote {}, the model before the repair, byte for byte (sha256 {})", args.out, sum));
+    say(fmt::format("wrote {}, the model before the repair, byte for byte (sha256 {})",
+                    args.out, sum));
   return 0;
 }
 
@@ -35,11 +37,14 @@ int run(const Args& args) {
 void add_undo(CLI::App& app) {
   auto args = std::make_shared<Args>();
   auto* cmd = app.add_subcommand("undo", "The model before a repair, byte for byte");
-  cmd->add_option("receipt", args->receipt, "OUT.receipt.json, with OUT and OUT.undo beside it")->required();
+  cmd->add_option("receipt", args->receipt,
+                  "OUT.receipt.json, with OUT and OUT.undo beside it")
+      ->required();
   cmd->add_option("-o,--out", args->out, "Where to write the original")->required();
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_common(*cmd, args->common);
-  cmd->footer("\nExample\n  fmd undo repaired.safetensors.receipt.json -o income.safetensors");
+  cmd->footer(
+      "\nExample\n  fmd undo repaired.safetensors.receipt.json -o income.safetensors");
   on_run(*cmd, [args] { return run(*args); });
 }
 

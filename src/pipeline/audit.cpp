@@ -1,9 +1,9 @@
 #include "fmd/pipeline/audit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
@@ -27,14 +27,15 @@ void add_intersections(const Scored& scored, const Task& task,
       const Attribute& first = *attributes[a].attribute;
       const Attribute& second = *attributes[b].attribute;
       const Crossed cells = cross(first.values, first.code, second.values, second.code);
-      report.intersections.push_back(group_report(
-          scored, fmt::format("{} x {}", first.name, second.name), cells.values, cells.code,
-          group_options(task, options, -1), exec));
+      report.intersections.push_back(
+          group_report(scored, fmt::format("{} x {}", first.name, second.name),
+                       cells.values, cells.code, group_options(task, options, -1), exec));
     }
   }
 }
 
-// Probability columns of a scores file: p_<class> for each class, or p / score of the positive one.
+// Probability columns of a scores file: p_<class> for each class, or p / score of the
+// positive one.
 Matrix read_probabilities(const Table& table, const Task& task) {
   const Index classes = static_cast<Index>(task.classes.size());
   Matrix p(table.rows(), classes);
@@ -44,8 +45,8 @@ Matrix read_probabilities(const Table& table, const Task& task) {
                              : kUndefined;
     if (!(value >= 0 && value <= 1)) {
       throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"{}\": \"{}\" is no probability", table.where(row),
-                              column.name, column.text(row)),
+                  fmt::format("{}, column \"{}\": \"{}\" is no probability",
+                              table.where(row), column.name, column.text(row)),
                   "scores are numbers from 0 to 1");
     }
     return value;
@@ -58,7 +59,8 @@ Matrix read_probabilities(const Table& table, const Task& task) {
         const double positive = take(*one, row);
         p(row, k) = k == 1 ? positive : 1 - positive;
       } else {
-        p(row, k) = take(table.column("p_" + task.classes[static_cast<std::size_t>(k)]), row);
+        p(row, k) =
+            take(table.column("p_" + task.classes[static_cast<std::size_t>(k)]), row);
       }
     }
     const double sum = p.row(row).sum();
@@ -72,7 +74,8 @@ Matrix read_probabilities(const Table& table, const Task& task) {
   return p;
 }
 
-// The pairs of one attribute from the file that `fmd pairs` made and another program scored.
+// The pairs of one attribute from the file that `fmd pairs` made and another program
+// scored.
 std::optional<PairScores> read_pair_scores(const Table& pairs, const Matrix& pbar,
                                            const Scored& scored, const Attribute& attribute,
                                            double threshold) {
@@ -161,8 +164,8 @@ AuditReport audit_scores(const Scored& scored, const Task& task,
         report.limits.push_back(judge_limit(audit, limit));
     if (!limit.attribute.empty() && report.find(limit.attribute) == nullptr) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("limit {}: {} is no attribute of this audit", to_string(limit),
-                              limit.attribute),
+                  fmt::format("limit {}: {} is no attribute of this audit",
+                              to_string(limit), limit.attribute),
                   "name it with --attribute too");
     }
   }
@@ -171,7 +174,8 @@ AuditReport audit_scores(const Scored& scored, const Task& task,
 }
 
 std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Study& study,
-                                                  const Task& task, std::span<const Index> rows,
+                                                  const Task& task,
+                                                  std::span<const Index> rows,
                                                   const Exec& exec) {
   std::vector<std::optional<StudyPairs>> pairs(study.attributes.size());
   for (std::size_t a = 0; a < pairs.size(); ++a) {
@@ -190,8 +194,8 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
 }
 
 AuditReport audit_model(const Model& model, const Study& study,
-                        const std::vector<const StudyPairs*>& pairs, const AuditOptions& options,
-                        const Exec& exec) {
+                        const std::vector<const StudyPairs*>& pairs,
+                        const AuditOptions& options, const Exec& exec) {
   std::vector<AuditedAttribute> attributes;
   for (std::size_t a = 0; a < study.attributes.size(); ++a) {
     AuditedAttribute input{.attribute = &study.attributes[a],
@@ -221,9 +225,11 @@ AuditReport audit_files(const Table& scores, const Table* pairs, const Task& tas
   scored.p = read_probabilities(scores, task);
   scored.decision = decide(scored.p, task.threshold);
   scored.favorable = task.favorable_class();
-  if (!task.label.empty() && scores.find(task.label) != nullptr) scored.y = labels(scores, task);
+  if (!task.label.empty() && scores.find(task.label) != nullptr)
+    scored.y = labels(scores, task);
   std::vector<Attribute> read;
-  for (const AttributeSpec& spec : task.attributes) read.push_back(read_attribute(scores, spec));
+  for (const AttributeSpec& spec : task.attributes)
+    read.push_back(read_attribute(scores, spec));
   std::vector<AuditedAttribute> attributes;
   Matrix pbar;
   if (pairs != nullptr) pbar = read_probabilities(*pairs, task);

@@ -1,10 +1,10 @@
 #include "pipeline/candidates.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "core/check.h"
 #include "fmd/metrics/bias_measure.h"
@@ -27,9 +27,10 @@ std::vector<GapPenalty> gap_penalties(const Model& model, const StudyPart& edit,
     }
     const Attribute& attribute = edit.study->attributes[static_cast<std::size_t>(a)];
     GapPenalty penalty;
-    penalty.measure = make_measure(gap.measure, {.favorable = model.task.favorable_class(),
-                                                 .groups = static_cast<Index>(attribute.values.size()),
-                                                 .sharpen = 1});
+    penalty.measure =
+        make_measure(gap.measure, {.favorable = model.task.favorable_class(),
+                                   .groups = static_cast<Index>(attribute.values.size()),
+                                   .sharpen = 1});
     penalty.gamma = gap.value;
     penalty.group = attribute.code;
     gaps.push_back(std::move(penalty));
@@ -37,28 +38,30 @@ std::vector<GapPenalty> gap_penalties(const Model& model, const StudyPart& edit,
   return gaps;
 }
 
-Vector kept_rate(const Model& model, const StudyPart& edit, const Vector& theta, double rate,
-                 const Exec& exec) {
+Vector kept_rate(const Model& model, const StudyPart& edit, const Vector& theta,
+                 double rate, const Exec& exec) {
   return shift_to_rate(*model.head, theta, edit.view(), model.task.threshold,
                        model.task.favorable_class(), rate, exec);
 }
 
 double favorable_rate(const Model& model, const StudyPart& part, const Exec& exec) {
   const Scored scored = score(model, *part.study, part.rows, exec);
-  const Index yes = std::count(scored.decision.begin(), scored.decision.end(), scored.favorable);
+  const Index yes =
+      std::count(scored.decision.begin(), scored.decision.end(), scored.favorable);
   return static_cast<double>(yes) / static_cast<double>(scored.rows());
 }
 
 std::vector<double> lambdas(const Path& path, const DebiasOptions& options) {
   std::vector<double> grid = path_lambdas(path, options.points);
-  if (options.at_lambda && std::find(grid.begin(), grid.end(), *options.at_lambda) == grid.end())
+  if (options.at_lambda &&
+      std::find(grid.begin(), grid.end(), *options.at_lambda) == grid.end())
     grid.push_back(*options.at_lambda);
   std::sort(grid.begin(), grid.end());
   return grid;
 }
 
-// Every point of the path refined to the minimum of J. A point starts from the path's, moved by how
-// far the last refined point was from its own.
+// Every point of the path refined to the minimum of J. A point starts from the path's,
+// moved by how far the last refined point was from its own.
 void refine(const Model& model, const StudyPart& edit, const DebiasOptions& options,
             const Exec& exec, Candidates& candidates) {
   SolveOptions solve_options{.anchor = options.anchor,
@@ -73,8 +76,8 @@ void refine(const Model& model, const StudyPart& edit, const DebiasOptions& opti
     exec.report("repairing", done++, static_cast<Index>(candidates.points.size()));
     solve_options.lambda = point.lambda;
     const Vector seed = point.theta;
-    const UnlearnResult solved = solve(*model.head, model.theta, edit.view(), sets, solve_options,
-                                       exec, seed + offset);
+    const UnlearnResult solved = solve(*model.head, model.theta, edit.view(), sets,
+                                       solve_options, exec, seed + offset);
     point.theta = solved.theta;
     point.kind = "solve";
     offset = solved.theta - seed;
@@ -107,15 +110,17 @@ Measured measure(const Model& model, const StudyPart& part, const std::string& n
   return out;
 }
 
-Interval mean_interval(const Vector& column, const Matrix& sums, Index at, double confidence) {
+Interval mean_interval(const Vector& column, const Matrix& sums, Index at,
+                       double confidence) {
   const double n = static_cast<double>(column.size());
   std::vector<double> replicates(static_cast<std::size_t>(sums.rows()));
-  for (Index r = 0; r < sums.rows(); ++r) replicates[static_cast<std::size_t>(r)] = sums(r, at) / n;
+  for (Index r = 0; r < sums.rows(); ++r)
+    replicates[static_cast<std::size_t>(r)] = sums(r, at) / n;
   return percentile(column.mean(), std::move(replicates), confidence);
 }
 
-// Value and paired change of each candidate's column against the original's, all candidates in one
-// bootstrap, so that they are compared on the same draws.
+// Value and paired change of each candidate's column against the original's, all candidates
+// in one bootstrap, so that they are compared on the same draws.
 struct Columns {
   std::vector<Interval> value, change;
 };
@@ -226,7 +231,8 @@ void measure_candidates(const Model& model, const StudyPart& holdout,
     Measured after = measure(with_theta(model, point.theta), holdout, name, exec);
     point.log_loss = after.log_loss;
     correct.push_back(std::move(after.correct));
-    for (std::size_t a = 0; a < gaps.size(); ++a) gaps[a].push_back(std::move(after.gaps[a]));
+    for (std::size_t a = 0; a < gaps.size(); ++a)
+      gaps[a].push_back(std::move(after.gaps[a]));
   }
   const Columns accuracy = bootstrap_columns(before.correct, correct, options.audit, exec);
   for (std::size_t k = 0; k < points.size(); ++k) {
@@ -243,7 +249,8 @@ void measure_candidates(const Model& model, const StudyPart& holdout,
     }
   }
   if (!options.target) return;
-  for (PathPoint& point : points) point.target = judge_target(point, holdout, *options.target);
+  for (PathPoint& point : points)
+    point.target = judge_target(point, holdout, *options.target);
 }
 
 int choose(const std::vector<PathPoint>& points, const DebiasOptions& options) {
@@ -261,15 +268,17 @@ int choose(const std::vector<PathPoint>& points, const DebiasOptions& options) {
   };
   int chosen = -1;
   if (options.at_lambda) {
-    return best([&](const PathPoint& p) { return p.lambda == *options.at_lambda; }, less_biased);
+    return best([&](const PathPoint& p) { return p.lambda == *options.at_lambda; },
+                less_biased);
   }
   if (options.target) {
-    chosen = best(
-        [](const PathPoint& p) { return p.lowers_bias && p.target == Verdict::pass; },
-        [](const PathPoint& a, const PathPoint& b) {
-          if (a.accuracy.value != b.accuracy.value) return a.accuracy.value > b.accuracy.value;
-          return mean_bias(a) < mean_bias(b);
-        });
+    chosen =
+        best([](const PathPoint& p) { return p.lowers_bias && p.target == Verdict::pass; },
+             [](const PathPoint& a, const PathPoint& b) {
+               if (a.accuracy.value != b.accuracy.value)
+                 return a.accuracy.value > b.accuracy.value;
+               return mean_bias(a) < mean_bias(b);
+             });
   } else {
     chosen = best(
         [&](const PathPoint& p) {
@@ -284,7 +293,8 @@ int choose(const std::vector<PathPoint>& points, const DebiasOptions& options) {
 
 std::string rule_in_words(const DebiasOptions& options) {
   if (options.at_lambda) return fmt::format("lambda = {} as asked for", *options.at_lambda);
-  if (options.target) return fmt::format("most accuracy with {}", to_string(*options.target));
+  if (options.target)
+    return fmt::format("most accuracy with {}", to_string(*options.target));
   return fmt::format("least flip gap for at most {:g} {} of accuracy",
                      100 * options.max_accuracy_loss,
                      options.max_accuracy_loss == 0.01 ? "point" : "points");

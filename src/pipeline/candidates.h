@@ -13,7 +13,7 @@ namespace fmd {
 struct StudyPart {
   const Study* study = nullptr;
   std::vector<Index> rows;
-  std::vector<StudyPairs> pairs;   // one per repaired attribute
+  std::vector<StudyPairs> pairs;  // one per repaired attribute
 
   [[nodiscard]] Rows view() const { return study->rows(rows); }
   [[nodiscard]] std::vector<PairSet> sets() const;
@@ -22,24 +22,27 @@ struct StudyPart {
 // The candidates' parameters, before anything is measured.
 struct Candidates {
   std::vector<PathPoint> points;
-  Path path;                        // empty for average-column
-  double residual = 0;              // of the normal equations at the last point
+  Path path;            // empty for average-column
+  double residual = 0;  // of the normal equations at the last point
   int iterations = 0;
   std::string status;
 };
-[[nodiscard]] Candidates make_candidates(const Model& model, const StudyPart& edit, const Matrix& H,
-                                         const DebiasOptions& options, const Exec& exec);
+[[nodiscard]] Candidates make_candidates(const Model& model, const StudyPart& edit,
+                                         const Matrix& H, const DebiasOptions& options,
+                                         const Exec& exec);
 
 // Accuracy and bias of every candidate on the hold-out, paired with the original.
-void measure_candidates(const Model& model, const StudyPart& holdout, const DebiasOptions& options,
-                        const Exec& exec, std::vector<PathPoint>& points);
+void measure_candidates(const Model& model, const StudyPart& holdout,
+                        const DebiasOptions& options, const Exec& exec,
+                        std::vector<PathPoint>& points);
 
 // The rule: position of the chosen candidate, -1 when there is none.
-[[nodiscard]] int choose(const std::vector<PathPoint>& points, const DebiasOptions& options);
+[[nodiscard]] int choose(const std::vector<PathPoint>& points,
+                         const DebiasOptions& options);
 [[nodiscard]] std::string rule_in_words(const DebiasOptions& options);
 
 // Features that carry the attributes.
-[[nodiscard]] std::vector<Index> attribute_features(const Model& model,
-                                                    const std::vector<const Attribute*>& attributes);
+[[nodiscard]] std::vector<Index> attribute_features(
+    const Model& model, const std::vector<const Attribute*>& attributes);
 
 }  // namespace fmd

@@ -25,7 +25,10 @@ AuditReport audit_on(const Model& model, const Study& study, const AuditOptions&
 
 Control retrained(const Model& before, const std::vector<std::string>& columns,
                   const std::optional<Table>& train, const Exec& exec) {
-  Control control{.name = "retrained_without_column", .title = "retrained without", .reason = "", .model = {}};
+  Control control{.name = "retrained_without_column",
+                  .title = "retrained without",
+                  .reason = "",
+                  .model = {}};
   if (!train) {
     control.reason = "no training rows were given (--train)";
     return control;
@@ -38,9 +41,10 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
 
 }  // namespace
 
-std::vector<Control> make_controls(const Model& before, const Model& after, const StudyPart& edit,
-                                   const StudyPart& holdout, const std::optional<Table>& train,
-                                   const DebiasOptions&, const Exec& exec) {
+std::vector<Control> make_controls(const Model& before, const Model& after,
+                                   const StudyPart& edit, const StudyPart& holdout,
+                                   const std::optional<Table>& train, const DebiasOptions&,
+                                   const Exec& exec) {
   std::vector<Control> controls;
   std::vector<const Attribute*> repaired;
   std::vector<std::string> columns;
@@ -48,27 +52,30 @@ std::vector<Control> make_controls(const Model& before, const Model& after, cons
     repaired.push_back(&edit.study->attributes[pairs.attribute]);
     for (const std::string& column : repaired.back()->columns) columns.push_back(column);
   }
-  controls.push_back({"column_averaged", "column averaged", "",
-                      with_theta(before, average_features(*before.head, before.theta, edit.view(),
-                                                          attribute_features(before, repaired),
-                                                          exec))});
+  controls.push_back(
+      {"column_averaged", "column averaged", "",
+       with_theta(before, average_features(*before.head, before.theta, edit.view(),
+                                           attribute_features(before, repaired), exec))});
   controls.push_back(retrained(before, columns, train, exec));
 
-  const double temperature = best_temperature(*before.head, before.theta, holdout.view(), exec);
+  const double temperature =
+      best_temperature(*before.head, before.theta, holdout.view(), exec);
   controls.push_back({"tempered", fmt::format("tempered, T = {:.2f}", temperature), "",
                       with_theta(before, temper(*before.head, before.theta, temperature))});
 
   const int favorable = before.task.favorable_class();
-  Control shift{.name = "intercept_shift", .title = "intercept shifted", .reason = "", .model = {}};
+  Control shift{
+      .name = "intercept_shift", .title = "intercept shifted", .reason = "", .model = {}};
   if (favorable < 0) {
     shift.reason = "no favourable class is named";
   } else {
     const Scored now = score(after, *holdout.study, holdout.rows, exec);
     const auto yes = std::count(now.decision.begin(), now.decision.end(), favorable);
     shift.model = with_theta(
-        before, shift_to_rate(*before.head, before.theta, holdout.view(), before.task.threshold,
-                              favorable, static_cast<double>(yes) / static_cast<double>(now.rows()),
-                              exec));
+        before,
+        shift_to_rate(*before.head, before.theta, holdout.view(), before.task.threshold,
+                      favorable, static_cast<double>(yes) / static_cast<double>(now.rows()),
+                      exec));
   }
   controls.push_back(std::move(shift));
   return controls;
@@ -86,7 +93,8 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
       if (control.model->backbone == before.backbone) {
         contender.audit = audit_on(*control.model, study, coarse(options), exec);
       } else {  // other inputs: the rows must be encoded again
-        const Study own = make_study(*control.model, study.table, control.model->task, true, exec);
+        const Study own =
+            make_study(*control.model, study.table, control.model->task, true, exec);
         contender.audit = audit_on(*control.model, own, coarse(options), exec);
       }
     }

@@ -13,14 +13,17 @@ struct Control {
   std::optional<Model> model;
 };
 [[nodiscard]] std::vector<Control> make_controls(const Model& before, const Model& after,
-                                                 const StudyPart& edit, const StudyPart& holdout,
+                                                 const StudyPart& edit,
+                                                 const StudyPart& holdout,
                                                  const std::optional<Table>& train,
-                                                 const DebiasOptions& options, const Exec& exec);
+                                                 const DebiasOptions& options,
+                                                 const Exec& exec);
 
 // Before, repaired and every control, audited on the same rows.
 [[nodiscard]] std::vector<Contender> audit_all(const Model& before, const Model& after,
                                                const std::vector<Control>& controls,
-                                               const Study& study, const AuditOptions& options,
+                                               const Study& study,
+                                               const AuditOptions& options,
                                                const Exec& exec);
 
 // Decisions gained and lost, other gaps, weights: what a repair changed besides its aim.

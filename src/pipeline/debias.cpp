@@ -1,10 +1,10 @@
 #include "fmd/pipeline/debias.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "core/check.h"
 #include "fmd/core/blas.h"
@@ -19,7 +19,8 @@ namespace {
 constexpr Index kFewestRows = 20;  // in each part; below that no choice means anything
 
 void validate(const DebiasOptions& o) {
-  const bool known = o.method == "solve" || o.method == "path" || o.method == "average-column";
+  const bool known =
+      o.method == "solve" || o.method == "path" || o.method == "average-column";
   require_option(known, "debias", "method", o.method, "solve, path or average-column");
   require_option(o.max_accuracy_loss >= 0 && o.max_accuracy_loss <= 1, "debias",
                  "max_accuracy_loss", o.max_accuracy_loss, "from 0 to 1");
@@ -46,7 +47,8 @@ std::vector<std::size_t> repair_list(const Study& study, const DebiasOptions& op
   for (const std::string& name : options.repair) {
     const Index a = study.find(name);
     if (a < 0) {
-      throw Error(ErrorKind::bad_option, fmt::format("debias: {} is no attribute of the task", name),
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("debias: {} is no attribute of the task", name),
                   "name it with --attribute or in task.toml");
     }
     list.push_back(static_cast<std::size_t>(a));
@@ -69,13 +71,14 @@ StudyPart make_part(const Model& model, const Study& study, const Task& task,
   StudyPart part{.study = &study, .rows = std::move(rows), .pairs = {}};
   if (static_cast<Index>(part.rows.size()) < kFewestRows) {
     throw Error(ErrorKind::bad_data,
-                fmt::format("{}: {} rows are too few to edit and to choose on", study.table.source,
-                            part.rows.size()),
+                fmt::format("{}: {} rows are too few to edit and to choose on",
+                            study.table.source, part.rows.size()),
                 fmt::format("give at least {} labelled rows to each part", kFewestRows));
   }
   auto all = make_pairs(model, study, task, part.rows, exec);
   for (const std::size_t a : repaired) {
-    if (!all[a]) (void)make_flip_pairs(model, study, a, part.rows, exec);  // throws the reason
+    if (!all[a])
+      (void)make_flip_pairs(model, study, a, part.rows, exec);  // throws the reason
     part.pairs.push_back(std::move(all[a].value()));
   }
   return part;
@@ -88,8 +91,8 @@ std::vector<Index> all_rows(const Study& study) {
 }
 
 // Edit and hold-out rows: stratified by label and the first repaired attribute.
-std::vector<std::vector<Index>> split(const Study& study, std::size_t attribute, double share,
-                                      std::uint64_t seed) {
+std::vector<std::vector<Index>> split(const Study& study, std::size_t attribute,
+                                      double share, std::uint64_t seed) {
   const Attribute& a = study.attributes[attribute];
   const auto values = static_cast<std::int32_t>(a.values.size()) + 1;
   std::vector<std::int32_t> stratum;
@@ -102,9 +105,10 @@ std::vector<std::vector<Index>> split(const Study& study, std::size_t attribute,
 void require_labels(const Study& study) {
   const auto unknown = std::find(study.y.begin(), study.y.end(), -1);
   if (unknown == study.y.end()) return;
-  throw Error(ErrorKind::bad_value,
-              fmt::format("{}: the label is missing", study.table.where(unknown - study.y.begin())),
-              "debias needs labelled rows: accuracy is part of the choice");
+  throw Error(
+      ErrorKind::bad_value,
+      fmt::format("{}: the label is missing", study.table.where(unknown - study.y.begin())),
+      "debias needs labelled rows: accuracy is part of the choice");
 }
 
 }  // namespace
@@ -151,21 +155,23 @@ struct DebiasRun::State {
 
   void choose_model() {
     const Rows rows = train ? train->rows() : edit.view();
-    const Matrix H = hessian(*input.model.head, rows, input.model.theta,
-                             {.l2 = input.model.note.l2, .rows_in_mean = 0, .gauge = true}, exec);
+    const Matrix H =
+        hessian(*input.model.head, rows, input.model.theta,
+                {.l2 = input.model.note.l2, .rows_in_mean = 0, .gauge = true}, exec);
     candidates = make_candidates(input.model, edit, H, options, exec);
     measure_candidates(input.model, holdout, options, exec, candidates.points);
     chosen = choose(candidates.points, options);
-    model = chosen < 0 ? input.model
-                       : with_theta(input.model,
-                                    candidates.points[static_cast<std::size_t>(chosen)].theta);
+    model = chosen < 0
+                ? input.model
+                : with_theta(input.model,
+                             candidates.points[static_cast<std::size_t>(chosen)].theta);
   }
 
   std::vector<DataNote> data_notes() const {
     std::vector<DataNote> notes;
     const auto add = [&](const std::string& role, const Study& s, bool split) {
-      DataNote note{role, s.table.source, s.sha256, s.table.rows(), s.seen, s.seen_by_chance,
-                    std::nullopt};
+      DataNote note{role,   s.table.source,   s.sha256,    s.table.rows(),
+                    s.seen, s.seen_by_chance, std::nullopt};
       if (split) note.split_seed = exec.seed;
       notes.push_back(std::move(note));
     };
@@ -190,7 +196,9 @@ DebiasRun::DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec)
 DebiasRun::~DebiasRun() = default;
 bool DebiasRun::found() const { return state_->chosen >= 0; }
 const Model& DebiasRun::model() const { return state_->model; }
-const std::vector<PathPoint>& DebiasRun::points() const { return state_->candidates.points; }
+const std::vector<PathPoint>& DebiasRun::points() const {
+  return state_->candidates.points;
+}
 
 DebiasReport DebiasRun::measure(const Model& after) const {
   const State& s = *state_;
@@ -230,7 +238,8 @@ DebiasReport DebiasRun::measure(const Model& after) const {
     report.holdout = audit_all(before, after, controls, holdout, s.options.audit, s.exec);
   else
     report.holdout = audit_all(before, after, {}, holdout, s.options.audit, s.exec);
-  if (s.test) report.test = audit_all(before, after, controls, *s.test, s.options.audit, s.exec);
+  if (s.test)
+    report.test = audit_all(before, after, controls, *s.test, s.options.audit, s.exec);
   const Study& shown = s.test ? *s.test : holdout;
   report.moved = what_moved(before, after, shown, report.repaired, s.options.audit, s.exec);
   report.accuracy_change =

@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <chrono>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/error.h"
@@ -70,10 +70,12 @@ DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> ori
   const auto start = std::chrono::steady_clock::now();
   const DebiasFiles names(out);
   OutputFiles files({.force = options.force});
-  for (const auto* path : {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
+  for (const auto* path :
+       {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
     files.reserve(*path);
 
-  // OUT is written first and renamed last: the figures are those of the file as it is read back.
+  // OUT is written first and renamed last: the figures are those of the file as it is read
+  // back.
   const Bytes bytes = model_bytes(run.model());
   files.write(names.out, bytes);
   DebiasReport report = run.measure(open_model(files.temporary(names.out)));
@@ -95,11 +97,11 @@ Bytes undo_bytes(const std::filesystem::path& receipt) {
   constexpr std::string_view kEnding = ".receipt.json";
   const std::string name = receipt.string();
   if (!name.ends_with(kEnding)) {
-    throw Error(ErrorKind::bad_option,
-                fmt::format("undo: {} is no receipt", name),
+    throw Error(ErrorKind::bad_option, fmt::format("undo: {} is no receipt", name),
                 "name the file that ends in .receipt.json beside the repaired model");
   }
-  const DebiasFiles files(std::filesystem::path(name.substr(0, name.size() - kEnding.size())));
+  const DebiasFiles files(
+      std::filesystem::path(name.substr(0, name.size() - kEnding.size())));
   recover(files.out);
   const FileView text = FileView::open(receipt);
   const auto json = nlohmann::json::parse(text.text(), nullptr, false);
@@ -112,9 +114,11 @@ Bytes undo_bytes(const std::filesystem::path& receipt) {
   const FileView changed = FileView::open(files.out);
   Bytes original = apply_undo(undo.bytes(), changed.bytes());
   if (json["model"]["sha256_before"] != hex(sha256(original))) {
-    throw Error(ErrorKind::wrong_model,
-                fmt::format("{}: the restored file has another checksum than the receipt says", name),
-                "receipt, undo file and model must be from one run");
+    throw Error(
+        ErrorKind::wrong_model,
+        fmt::format("{}: the restored file has another checksum than the receipt says",
+                    name),
+        "receipt, undo file and model must be from one run");
   }
   return original;
 }

@@ -38,14 +38,16 @@ std::vector<GroupMove> decisions_moved(const Scored& before, const Scored& after
   return moves;
 }
 
-// The flip gap of an attribute that was not to be repaired: mean over all values, and from the
-// reference to the largest other group, which is what the screen shows.
+// The flip gap of an attribute that was not to be repaired: mean over all values, and from
+// the reference to the largest other group, which is what the screen shows.
 void gaps_moved(const Model& before, const Model& after, const Study& study, std::size_t a,
-                const AuditOptions& options, const Exec& exec, std::vector<MeasureMove>& moves) {
+                const AuditOptions& options, const Exec& exec,
+                std::vector<MeasureMove>& moves) {
   const StudyPairs pairs = make_flip_pairs(before, study, a, {}, exec);
   const PairScores was = score_pairs(before, study, pairs, exec);
   const PairScores is = score_pairs(after, study, pairs, exec);
-  const auto add = [&](const Vector& old_gaps, const Vector& new_gaps, const std::string& about) {
+  const auto add = [&](const Vector& old_gaps, const Vector& new_gaps,
+                       const std::string& about) {
     Matrix statistics(old_gaps.size(), 3);
     statistics << old_gaps, new_gaps, new_gaps - old_gaps;
     const Matrix sums = bootstrap_sums(statistics, options.replicates, exec) /
@@ -54,7 +56,12 @@ void gaps_moved(const Model& before, const Model& after, const Study& study, std
       return percentile(statistics.col(k).mean(), {sums.col(k).begin(), sums.col(k).end()},
                         options.confidence);
     };
-    MeasureMove move{study.attributes[a].name, "co", about, interval(0), interval(1), interval(2),
+    MeasureMove move{study.attributes[a].name,
+                     "co",
+                     about,
+                     interval(0),
+                     interval(1),
+                     interval(2),
                      false};
     move.worse = move.change.low > 0;
     moves.push_back(std::move(move));
@@ -74,7 +81,8 @@ void gaps_moved(const Model& before, const Model& after, const Study& study, std
   const auto& values = study.attributes[a].values;
   add(Eigen::Map<const Vector>(old_gaps.data(), static_cast<Index>(old_gaps.size())),
       Eigen::Map<const Vector>(new_gaps.data(), static_cast<Index>(new_gaps.size())),
-      values[static_cast<std::size_t>(from)] + " -> " + values[static_cast<std::size_t>(to)]);
+      values[static_cast<std::size_t>(from)] + " -> " +
+          values[static_cast<std::size_t>(to)]);
 }
 
 // Group differences, the reference against the largest other group, before and after.
@@ -84,8 +92,8 @@ void differences_moved(const Scored& before, const Scored& after, const Study& s
   const Attribute& attribute = study.attributes[a];
   const int first = std::max(0, attribute.reference);
   const int second = first == 0 ? 1 : 0;
-  const std::pair<const char*, const char*> kRates[] = {{"demographic_parity", "selection_rate"},
-                                                        {"equal_opportunity", "tpr"}};
+  const std::pair<const char*, const char*> kRates[] = {
+      {"demographic_parity", "selection_rate"}, {"equal_opportunity", "tpr"}};
   for (const auto& [measure, rate] : kRates) {
     MeasureMove move;
     move.attribute = attribute.name;
@@ -95,8 +103,11 @@ void differences_moved(const Scored& before, const Scored& after, const Study& s
     const auto difference = [&](const Scored& scored) {
       const GroupReport report =
           group_report(scored, attribute.name, attribute.values, attribute.code,
-                       {.confidence = options.confidence, .replicates = 0, .min_rows = 1,
-                        .min_label = 1, .reference = first},
+                       {.confidence = options.confidence,
+                        .replicates = 0,
+                        .min_rows = 1,
+                        .min_label = 1,
+                        .reference = first},
                        exec);
       const GroupMeasure* found = report.find(measure);
       if (found == nullptr) return Interval{};
@@ -107,8 +118,9 @@ void differences_moved(const Scored& before, const Scored& after, const Study& s
     move.before = difference(before);
     move.after = difference(after);
     if (!move.before.defined() || !move.after.defined()) continue;
-    move.change = group_difference_change(before, after, attribute.code, first, second, rate,
-                                          options.confidence, options.replicates, exec);
+    move.change =
+        group_difference_change(before, after, attribute.code, first, second, rate,
+                                options.confidence, options.replicates, exec);
     // Worse = further from 0, beyond the interval of the paired change.
     const bool up = move.after.value > 0;
     move.worse = std::abs(move.after.value) > std::abs(move.before.value) &&
@@ -143,8 +155,10 @@ void auc_moved(const Scored& before, const Scored& after, const Attribute& attri
 
 std::vector<InputMove> inputs_moved(const Model& before, const Model& after) {
   const Index d = before.head->inputs();
-  const int output = before.head->outputs() == 1 ? 0 : std::max(0, before.task.favorable_class());
-  const double sign = before.head->outputs() == 1 && before.task.favorable_class() == 0 ? -1 : 1;
+  const int output =
+      before.head->outputs() == 1 ? 0 : std::max(0, before.task.favorable_class());
+  const double sign =
+      before.head->outputs() == 1 && before.task.favorable_class() == 0 ? -1 : 1;
   const std::vector<std::string> names = before.backbone->encoder().feature_names();
   std::vector<InputMove> moves;
   for (Index j = 0; j < d; ++j) {
@@ -169,8 +183,8 @@ Moved what_moved(const Model& before, const Model& after, const Study& study,
   const Scored is = score(after, study, {}, exec);
   moved.groups = decisions_moved(was, is, study);
   for (std::size_t a = 0; a < study.attributes.size(); ++a) {
-    const bool target = std::find(repaired.begin(), repaired.end(), study.attributes[a].name) !=
-                        repaired.end();
+    const bool target = std::find(repaired.begin(), repaired.end(),
+                                  study.attributes[a].name) != repaired.end();
     if (!target && study.reads[a] == Reads::yes)
       gaps_moved(before, after, study, a, options, exec, moved.measures);
     differences_moved(was, is, study, a, options, exec, moved.measures);

@@ -1,18 +1,19 @@
 #include "fmd/pipeline/study.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "fmd/core/error.h"
 
 namespace fmd {
 namespace {
 
-std::span<const Index> all_or(std::span<const Index> rows, Index count, std::vector<Index>& all) {
+std::span<const Index> all_or(std::span<const Index> rows, Index count,
+                              std::vector<Index>& all) {
   if (!rows.empty()) return rows;
   all.resize(static_cast<std::size_t>(count));
   std::iota(all.begin(), all.end(), Index{0});
@@ -22,7 +23,8 @@ std::span<const Index> all_or(std::span<const Index> rows, Index count, std::vec
 void take_labels(const Study& study, StudyPairs& pairs) {
   if (study.y.empty()) return;
   pairs.y.reserve(pairs.row.size());
-  for (const Index row : pairs.row) pairs.y.push_back(study.y[static_cast<std::size_t>(row)]);
+  for (const Index row : pairs.row)
+    pairs.y.push_back(study.y[static_cast<std::size_t>(row)]);
 }
 
 // The share of rows that have an equal one among the others; hashes are sorted.
@@ -69,7 +71,8 @@ Study make_study(const Model& model, Table table, const Task& task, bool need_la
   if (!model.note.row_hashes.empty() && !study.y.empty()) {
     study.seen =
         overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
-    study.seen_by_chance = twin_share(model.note.row_hashes) * static_cast<double>(study.table.rows());
+    study.seen_by_chance =
+        twin_share(model.note.row_hashes) * static_cast<double>(study.table.rows());
   }
   return study;
 }
@@ -88,16 +91,18 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
                            std::span<const Index> rows, const Exec& exec) {
   const Attribute& a = study.attributes[attribute];
   if (!model.backbone->reads(a)) {
-    throw Error(ErrorKind::attribute_not_read,
-                fmt::format("the model does not read {}: changing it changes no answer", a.name),
-                "group differences (fmd audit) are all there is to say of it; to repair a column "
-                "that the model reads, name that column with --attribute");
+    throw Error(
+        ErrorKind::attribute_not_read,
+        fmt::format("the model does not read {}: changing it changes no answer", a.name),
+        "group differences (fmd audit) are all there is to say of it; to repair a column "
+        "that the model reads, name that column with --attribute");
   }
   PairPlan plan = flip_plan(a, rows);
   if (plan.size() == 0) {
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{}: no row has a known value of {}", study.table.source, a.name),
-                "check the attribute's `values`");
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("{}: no row has a known value of {}", study.table.source, a.name),
+        "check the attribute's `values`");
   }
   StudyPairs pairs;
   pairs.attribute = attribute;
@@ -126,7 +131,8 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
   pairs.kind = "given";
   std::vector<Index> other;
   for (std::size_t i = 0; i < joined.row.size(); ++i) {
-    if (!std::binary_search(wanted_sorted.begin(), wanted_sorted.end(), joined.row[i])) continue;
+    if (!std::binary_search(wanted_sorted.begin(), wanted_sorted.end(), joined.row[i]))
+      continue;
     pairs.row.push_back(joined.row[i]);
     other.push_back(joined.other[i]);
   }

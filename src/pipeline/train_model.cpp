@@ -1,8 +1,8 @@
 #include "fmd/pipeline/train_model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "fmd/core/error.h"
 #include "fmd/metrics/scored.h"
@@ -15,7 +15,8 @@ std::vector<std::string> input_columns(const Table& table, const Task& task) {
   for (const Column& column : table.columns) {
     const std::string& name = column.name;
     if (name == task.label || name == task.id || name == task.weight) continue;
-    if (std::find(task.ignore.begin(), task.ignore.end(), name) != task.ignore.end()) continue;
+    if (std::find(task.ignore.begin(), task.ignore.end(), name) != task.ignore.end())
+      continue;
     columns.push_back(name);
   }
   return columns;
@@ -31,8 +32,8 @@ std::vector<float> weights(const Table& table, const std::string& name) {
                          : kUndefined;
     if (!(w >= 0) || !std::isfinite(w)) {
       throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"{}\": \"{}\" is no weight", table.where(row), name,
-                              column.text(row)),
+                  fmt::format("{}, column \"{}\": \"{}\" is no weight", table.where(row),
+                              name, column.text(row)),
                   "weights are numbers >= 0");
     }
     weight.push_back(static_cast<float>(w));
@@ -40,7 +41,8 @@ std::vector<float> weights(const Table& table, const std::string& name) {
   return weight;
 }
 
-void require_classes(const std::vector<std::int32_t>& y, const Table& table, const Task& task) {
+void require_classes(const std::vector<std::int32_t>& y, const Table& table,
+                     const Task& task) {
   for (std::size_t k = 0; k < task.classes.size(); ++k) {
     if (std::find(y.begin(), y.end(), static_cast<std::int32_t>(k)) != y.end()) continue;
     throw Error(ErrorKind::bad_data,
@@ -72,8 +74,8 @@ TrainModelResult train_model(const Table& table, Task task, const std::string& d
   for (const AttributeSpec& spec : task.attributes) (void)read_attribute(table, spec);
   const std::vector<std::string> columns = input_columns(table, task);
   if (columns.empty()) {
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{}: no column is left to predict {} from", table.source, task.label));
+    throw Error(ErrorKind::bad_data, fmt::format("{}: no column is left to predict {} from",
+                                                 table.source, task.label));
   }
 
   TrainModelResult result;
@@ -113,7 +115,8 @@ TrainModelResult train_without(const Model& model, const Table& table,
   // The inputs of the model, not whatever else the table has.
   task.ignore.clear();
   for (const Column& column : table.columns) {
-    const bool dropped = std::find(columns.begin(), columns.end(), column.name) != columns.end();
+    const bool dropped =
+        std::find(columns.begin(), columns.end(), column.name) != columns.end();
     if (dropped || model.backbone->encoder().find(column.name) == nullptr)
       task.ignore.push_back(column.name);
   }

@@ -1,8 +1,9 @@
+#include "report/audit_json.h"
+
 #include <fmt/format.h>
 
 #include "fmd/report/audit_report.h"
 #include "fmd/version.h"
-#include "report/audit_json.h"
 
 namespace fmd {
 namespace {
@@ -78,7 +79,8 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
   measures["flip_rate"] = interval_json(flip.flip_rate);
   measures["co_large"] = interval_json(flip.co_large);
   measures["co_large"]["values"] = flip.large_values;
-  measures["co_worst"] = {{"value", nullptr}, {"reason", "no pair of values with enough rows"}};
+  measures["co_worst"] = {{"value", nullptr},
+                          {"reason", "no pair of values with enough rows"}};
   if (flip.worst >= 0) {
     const FlipCell& cell = flip.cells[static_cast<std::size_t>(flip.worst)];
     measures["co_worst"] = interval_json(cell.co);
@@ -104,13 +106,15 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
 Json attribute_json(const AttributeAudit& audit) {
   Json json;
   json["name"] = audit.name;
-  json["reads"] = audit.reads == Reads::unknown ? Json(nullptr) : Json(audit.reads == Reads::yes);
+  json["reads"] =
+      audit.reads == Reads::unknown ? Json(nullptr) : Json(audit.reads == Reads::yes);
   if (audit.reads == Reads::unknown) json["reads_reason"] = "only scores were given";
   json["pairs"] = audit.pairs;
-  json["reference"] = audit.groups.reference < 0
-                          ? Json(nullptr)
-                          : Json(audit.groups.groups[static_cast<std::size_t>(
-                                                         audit.groups.reference)].value);
+  json["reference"] =
+      audit.groups.reference < 0
+          ? Json(nullptr)
+          : Json(audit.groups.groups[static_cast<std::size_t>(audit.groups.reference)]
+                     .value);
   json["groups"] = groups_json(audit.groups);
   json["rows_without_group"] = audit.groups.rows_without_group;
   Json measures;
@@ -162,22 +166,24 @@ std::string to_json(const AuditReport& report) {
   json["schema"] = 1;
   json["command"] = "audit";
   json["version"] = kVersion;
-  json["model"] = report.model.empty()
-                      ? Json(nullptr)
-                      : Json{{"name", report.model}, {"kind", report.kind},
-                             {"sha256", report.model_sha256}};
-  json["data"] = {{"name", report.data},
-                  {"sha256", report.data_sha256.empty() ? Json(nullptr) : Json(report.data_sha256)},
-                  {"rows", report.rows},
-                  {"seen_in_training", report.seen < 0 ? Json(nullptr) : Json(report.seen)},
-                  {"seen_by_chance", number(report.seen_by_chance)},
-                  {"missing_numbers", report.missing_numbers}};
+  json["model"] = report.model.empty() ? Json(nullptr)
+                                       : Json{{"name", report.model},
+                                              {"kind", report.kind},
+                                              {"sha256", report.model_sha256}};
+  json["data"] = {
+      {"name", report.data},
+      {"sha256", report.data_sha256.empty() ? Json(nullptr) : Json(report.data_sha256)},
+      {"rows", report.rows},
+      {"seen_in_training", report.seen < 0 ? Json(nullptr) : Json(report.seen)},
+      {"seen_by_chance", number(report.seen_by_chance)},
+      {"missing_numbers", report.missing_numbers}};
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;
   json["replicates"] = report.replicates;
   json["seed"] = report.seed;
   json.update(figures_json(report));
-  if (!report.accuracy.defined()) json["reason"] = "no labels: accuracy and label metrics are null";
+  if (!report.accuracy.defined())
+    json["reason"] = "no labels: accuracy and label metrics are null";
   json["intersections"] = Json::array();
   for (const GroupReport& groups : report.intersections) {
     json["intersections"].push_back({{"name", groups.attribute},

@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "fmd/report/audit_report.h"
 #include "report/text.h"
@@ -18,7 +18,6 @@ using text::percent_range;
 using text::range;
 using text::wrap;
 
-
 std::string favourable_words(const Task& task) {
   const int favorable = task.favorable_class();
   if (favorable < 0) return "favourable: none named";
@@ -29,8 +28,8 @@ std::string decision_words(const Task& task) {
   if (!task.binary()) return "answers the most probable class";
   // "yes" is the favourable answer: with an unfavourable positive label it is a low score.
   const bool low = task.favorable_class() == 0;
-  return fmt::format("yes at p{} {} {}", low ? "(" + task.classes[1] + ")" : "", low ? "<" : ">=",
-                     fixed(task.threshold, 2));
+  return fmt::format("yes at p{} {} {}", low ? "(" + task.classes[1] + ")" : "",
+                     low ? "<" : ">=", fixed(task.threshold, 2));
 }
 
 std::string top(const AuditReport& r) {
@@ -39,8 +38,9 @@ std::string top(const AuditReport& r) {
     out += fmt::format("scores {}, {} rows    {}    {}\n", r.data, count(r.rows),
                        decision_words(r.task), favourable_words(r.task));
   } else {
-    out += fmt::format("model  {} ({})    {}    {}\n", r.model, r.kind, decision_words(r.task),
-                       favourable_words(r.task));
+    const std::string model = fmt::format("{} ({})   {}   {}", r.model, r.kind,
+                                          decision_words(r.task), favourable_words(r.task));
+    out += "model  " + wrap(model, 7, 7) + "\n";
     out += fmt::format("data   {}, {} rows", r.data, count(r.rows));
     if (r.seen >= 0) out += ", " + text::seen(r.seen, r.seen_by_chance);
     out += "\n";
@@ -55,16 +55,16 @@ std::string top(const AuditReport& r) {
                        count(r.missing_numbers));
   if (r.accuracy.defined()) {
     out += fmt::format("accuracy {} % {}   log loss {}   calibration error {}\n",
-                       percent(r.accuracy.value), percent_range(r.accuracy), fixed(r.log_loss, 3),
-                       fixed(r.calibration_error, 3));
+                       percent(r.accuracy.value), percent_range(r.accuracy),
+                       fixed(r.log_loss, 3), fixed(r.calibration_error, 3));
   } else {
     out += "no labels: accuracy, TPR and FPR are not measured\n";
   }
   return out;
 }
 
-std::string flip_line(const std::string& name, const std::string& values, const Interval& co,
-                      const std::string& answers) {
+std::string flip_line(const std::string& name, const std::string& values,
+                      const Interval& co, const std::string& answers) {
   return fmt::format("  {:<8} {:<33} {:>5} {:<16} {:>8}\n", clip(name, 8), clip(values, 33),
                      gap(co.value), range(co), answers);
 }
@@ -76,7 +76,8 @@ const FlipCell* find_cell(const FlipReport& flip, int from, int to) {
 }
 
 std::string flip_part(const AuditReport& r) {
-  std::string out = "\nFLIP TEST  one column changed, the rest kept      flip gap       answers change\n";
+  std::string out =
+      "\nFLIP TEST  one column changed, the rest kept      flip gap       answers change\n";
   for (const AttributeAudit& a : r.attributes) {
     if (!a.flip) {
       out += fmt::format("  {:<8} {}\n", clip(a.name, 8),
@@ -89,7 +90,8 @@ std::string flip_part(const AuditReport& r) {
     const Interval& co = flip.co.defined() ? flip.co : flip.co_tv;
     const std::string answers = percent(flip.flip_rate.value) + " %";
     if (a.pairs == "given") {
-      out += flip_line(a.name, fmt::format("{} given pairs", count(flip.pairs)), co, answers);
+      out +=
+          flip_line(a.name, fmt::format("{} given pairs", count(flip.pairs)), co, answers);
       continue;
     }
     if (a.values.size() == 2) {
@@ -112,8 +114,9 @@ std::string flip_part(const AuditReport& r) {
                              a.values[static_cast<std::size_t>(worst.to)],
                          worst.co, percent(worst.flip_rate) + " %");
     }
-    out += fmt::format("           mean, the {} values with >= {} rows {}     all pairs: --json\n",
-                       flip.large_values, r.task.min_group, gap(flip.co_large.value));
+    out += fmt::format(
+        "           mean, the {} values with >= {} rows {}     all pairs: --json\n",
+        flip.large_values, r.task.min_group, gap(flip.co_large.value));
   }
   return out;
 }
@@ -124,10 +127,12 @@ std::string too_few(const GroupReport& g) {
   for (const Group& group : g.groups) {
     if (group.compared) continue;
     rows += group.rows;
-    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", group.value, count(group.rows));
+    names +=
+        fmt::format("{}{} {}", names.empty() ? "" : ", ", group.value, count(group.rows));
   }
   if (names.empty()) return "";
-  return fmt::format("  {:<14}{:>7}  {}\n", "too few rows", count(rows), wrap(names, 25, 25));
+  return fmt::format("  {:<14}{:>7}  {}\n", "too few rows", count(rows),
+                     wrap(names, 25, 25));
 }
 
 const Comparison* against(const GroupReport& g, const char* measure, int group,
@@ -141,7 +146,8 @@ const Comparison* against(const GroupReport& g, const char* measure, int group,
 
 std::string difference(const Comparison* c, int digits = 3) {
   if (c == nullptr || !c->difference.defined()) return "-";
-  return fmt::format("{} {}", bare(c->difference.value, digits), range(c->difference, digits));
+  return fmt::format("{} {}", bare(c->difference.value, digits),
+                     range(c->difference, digits));
 }
 
 // Two groups: both rates with intervals, their differences below.
@@ -152,10 +158,11 @@ std::string two_groups(const GroupReport& g, const std::string& title) {
     const Group& group = g.groups[k];
     if (!group.compared) continue;
     if (static_cast<int>(k) != g.reference) other = static_cast<int>(k);
-    out += fmt::format("  {:<14}{:>7}  {:<5}{:<14}  {:>5} {:<14} {:>5}\n", clip(group.value, 14),
-                       count(group.rows), percent(group.selection_rate.value),
-                       percent_range(group.selection_rate), percent(group.tpr.value),
-                       fmt::format("({})", count(group.positives)), percent(group.fpr.value));
+    out += fmt::format(
+        "  {:<14}{:>7}  {:<5}{:<14}  {:>5} {:<14} {:>5}\n", clip(group.value, 14),
+        count(group.rows), percent(group.selection_rate.value),
+        percent_range(group.selection_rate), percent(group.tpr.value),
+        fmt::format("({})", count(group.positives)), percent(group.fpr.value));
   }
   out += fmt::format("  {:<18} {:<20} {:<20} {}\n", "difference",
                      difference(against(g, "demographic_parity", other)),
@@ -175,34 +182,37 @@ std::string widest(const GroupReport& g) {
   const Group& high = g.groups[static_cast<std::size_t>(turned ? w.second : w.first)];
   const Group& low = g.groups[static_cast<std::size_t>(turned ? w.first : w.second)];
   return fmt::format("  {:<16}{} {} {}\n", "widest", bare(d.value), range(d),
-                     wrap(fmt::format("{} {} %, {} {} %, of {} pairs", high.value,
+                     wrap(fmt::format("{} {} %, {} {} %, of {} {}", high.value,
                                       percent(high.selection_rate.value), low.value,
-                                      percent(low.selection_rate.value), parity->pairs),
+                                      percent(low.selection_rate.value), parity->pairs,
+                                      parity->pairs == 1 ? "pair" : "pairs"),
                           38, 18));
 }
 
 std::string many_groups(const GroupReport& g, const std::string& title) {
   const GroupMeasure* parity = g.find("demographic_parity");
   const std::size_t comparisons = parity == nullptr ? 0 : parity->comparisons.size();
-  std::string out = fmt::format(
-      "{}, against {}; intervals adjusted for {} comparisons\n", title,
-      g.groups[static_cast<std::size_t>(g.reference)].value, comparisons);
+  std::string out =
+      fmt::format("{}, against {}; intervals adjusted for {} comparisons\n", title,
+                  g.groups[static_cast<std::size_t>(g.reference)].value, comparisons);
   out += "                   rows  yes %  difference            TPR % difference\n";
   for (std::size_t k = 0; k < g.groups.size(); ++k) {
     const Group& group = g.groups[k];
     if (!group.compared) continue;
     const bool reference = static_cast<int>(k) == g.reference;
-    out += fmt::format("  {:<14}{:>7}  {:>5}  {:<20}  {:>5} {}\n", clip(group.value, 14),
-                       count(group.rows), percent(group.selection_rate.value),
-                       reference ? "" : difference(against(g, "demographic_parity", static_cast<int>(k))),
-                       percent(group.tpr.value),
-                       reference ? "" : difference(against(g, "equal_opportunity", static_cast<int>(k))));
+    out += fmt::format(
+        "  {:<14}{:>7}  {:>5}  {:<20}  {:>5} {}\n", clip(group.value, 14),
+        count(group.rows), percent(group.selection_rate.value),
+        reference ? "" : difference(against(g, "demographic_parity", static_cast<int>(k))),
+        percent(group.tpr.value),
+        reference ? "" : difference(against(g, "equal_opportunity", static_cast<int>(k))));
   }
   return out + too_few(g) + widest(g);
 }
 
 std::string groups_part(const AuditReport& r) {
-  std::string out = "\nGROUPS             rows  yes %               TPR % (positives)      FPR %\n";
+  std::string out =
+      "\nGROUPS             rows  yes %               TPR % (positives)      FPR %\n";
   for (const AttributeAudit& a : r.attributes) {
     const GroupReport& g = a.groups;
     const auto large = std::count_if(g.groups.begin(), g.groups.end(),
@@ -219,7 +229,8 @@ std::string groups_part(const AuditReport& r) {
   for (const GroupReport& g : r.intersections) {
     const auto large = std::count_if(g.groups.begin(), g.groups.end(),
                                      [](const Group& group) { return group.compared; });
-    out += fmt::format("{}, {} cells with >= {} rows\n", g.attribute, large, r.task.min_group);
+    out +=
+        fmt::format("{}, {} cells with >= {} rows\n", g.attribute, large, r.task.min_group);
     out += widest(g);
   }
   return out;
@@ -227,10 +238,14 @@ std::string groups_part(const AuditReport& r) {
 
 std::string shout(Verdict verdict) {
   switch (verdict) {
-    case Verdict::pass: return "PASS";
-    case Verdict::fail: return "FAIL";
-    case Verdict::unclear: return "NOT ENOUGH";
-    case Verdict::none: break;
+    case Verdict::pass:
+      return "PASS";
+    case Verdict::fail:
+      return "FAIL";
+    case Verdict::unclear:
+      return "NOT ENOUGH";
+    case Verdict::none:
+      break;
   }
   return "none";
 }
@@ -247,8 +262,11 @@ std::string limits_part(const AuditReport& r) {
         unjudged += g.rows;
         ++groups;
       }
-  const std::string note =
-      groups == 0 ? "" : fmt::format("{} groups ({} rows) were not judged. ", groups, count(unjudged));
+  const std::string note = groups == 0
+                               ? ""
+                               : fmt::format("{} {} ({} rows) {} not judged. ", groups,
+                                             groups == 1 ? "group" : "groups",
+                                             count(unjudged), groups == 1 ? "was" : "were");
   if (r.limits.empty()) {
     return fmt::format("\n{}verdict: none. No limit was set: nothing was judged.\n",
                        note.empty() ? "" : "note     " + note + "\n");
@@ -256,19 +274,22 @@ std::string limits_part(const AuditReport& r) {
   std::string out = "\nLIMITS (the whole interval must lie on one side)\n";
   Index failed = 0, unclear = 0;
   for (const LimitResult& limit : r.limits) {
-    std::string name = fmt::format("{}:{} <= {}", limit.limit.measure, limit.limit.attribute,
-                                   bare(limit.limit.value, limit.limit.value < 0.001 ? 6 : 3));
+    std::string name =
+        fmt::format("{}:{} <= {}", limit.limit.measure, limit.limit.attribute,
+                    bare(limit.limit.value, limit.limit.value < 0.001 ? 6 : 3));
     failed += limit.verdict == Verdict::fail;
     unclear += limit.verdict == Verdict::unclear;
     if (limit.lines.empty())
-      out += fmt::format("  {:<30} {:<34} {}\n", name, reason_words(limit.reason), shout(limit.verdict));
+      out += fmt::format("  {:<30} {:<34} {}\n", name, reason_words(limit.reason),
+                         shout(limit.verdict));
     // Lines that pass say nothing new when another one does not.
     for (const LimitLine& line : limit.lines) {
-      if (limit.lines.size() > 1 && line.verdict == Verdict::pass && limit.verdict != Verdict::pass)
+      if (limit.lines.size() > 1 && line.verdict == Verdict::pass &&
+          limit.verdict != Verdict::pass)
         continue;
       out += fmt::format("  {:<30} {:>6} {:<14} {:<12} {}\n", clip(name, 30),
-                         gap(line.interval.value), range(line.interval), clip(line.about, 12),
-                         shout(line.verdict));
+                         gap(line.interval.value), range(line.interval),
+                         clip(line.about, 12), shout(line.verdict));
       name.clear();
     }
   }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <fmt/ranges.h>
 
 #include "fmd/report/debias_report.h"
@@ -23,7 +22,9 @@ Json data_json(const std::vector<DataNote>& notes) {
   return all;
 }
 
-Json lambda_json(double lambda) { return std::isinf(lambda) ? Json("infinity") : Json(lambda); }
+Json lambda_json(double lambda) {
+  return std::isinf(lambda) ? Json("infinity") : Json(lambda);
+}
 
 Json point_json(const PathPoint& point, const std::vector<std::string>& repaired,
                 const std::string& measure) {
@@ -98,7 +99,8 @@ Json chosen_json(const DebiasReport& r) {
   return json;
 }
 
-// What the quadratic path foretold for the chosen candidate stands beside what was measured.
+// What the quadratic path foretold for the chosen candidate stands beside what was
+// measured.
 Json part_json(const std::vector<Contender>& contenders, const char* empty_reason) {
   if (contenders.empty()) return {{"value", nullptr}, {"reason", empty_reason}};
   return contenders_json(contenders, false);
@@ -110,22 +112,26 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   Json json;
   json["schema"] = 1;
   json["kind"] = "fmd receipt";
-  json["says"] = fmt::format("repaired for the flip gap of {} on {}", fmt::join(r.repaired, ", "),
-                             r.data[0].name);
+  json["says"] = fmt::format("repaired for the flip gap of {} on {}",
+                             fmt::join(r.repaired, ", "), r.data[0].name);
   json["model"] = {{"name", r.model},
                    {"out", r.out},
                    {"sha256_before", r.model_sha256},
                    {"sha256_after", r.out_sha256}};
   json["data"] = data_json(r.data);
-  json["rows"] = {{"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
+  json["rows"] = {
+      {"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
   json["optimistic"] = r.optimistic;
   json["task"] = Json::parse(to_json(r.task));
   json["repaired"] = r.repaired;
   json["options"] = Json::parse(r.options);
   json["chosen"] = chosen_json(r);
-  json["solve"] = {{"method", r.method},         {"status", r.solve_status},
-                   {"residual", number(r.residual)}, {"damping", number(r.damping)},
-                   {"rcond", number(r.rcond)},   {"iterations", r.iterations},
+  json["solve"] = {{"method", r.method},
+                   {"status", r.solve_status},
+                   {"residual", number(r.residual)},
+                   {"damping", number(r.damping)},
+                   {"rcond", number(r.rcond)},
+                   {"iterations", r.iterations},
                    {"hessian_rows", r.hessian_rows}};
   json["measures"] = {{"holdout", part_json(r.holdout, "none")},
                       {"test", part_json(r.test, "no --test was given")}};
@@ -142,7 +148,8 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["figures_from"] = r.test.empty() ? "hold-out, used for the choice" : "test";
   json["versions"] = {{"fmd", kVersion}, {"cpu_kernel", r.blas_kernel}};
   json["seed"] = r.seed;
-  json["run"] = {{"date", run.date}, {"seconds", run.seconds}, {"cpu_seconds", run.cpu_seconds}};
+  json["run"] = {
+      {"date", run.date}, {"seconds", run.seconds}, {"cpu_seconds", run.cpu_seconds}};
   return json.dump(2) + "\n";
 }
 

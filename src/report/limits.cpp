@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "fmd/core/error.h"
 #include "fmd/report/audit_report.h"
@@ -8,10 +8,11 @@
 namespace fmd {
 namespace {
 
-const std::vector<std::string> kFlipMeasures = {"co", "co_tv", "co_worst", "co_large", "flip_rate"};
+const std::vector<std::string> kFlipMeasures = {"co", "co_tv", "co_worst", "co_large",
+                                                "flip_rate"};
 const std::vector<std::string> kGroupMeasures = {
-    "demographic_parity",      "equal_opportunity",      "equalized_odds",
-    "accuracy_difference",     "demographic_parity_soft", "equal_opportunity_soft"};
+    "demographic_parity",  "equal_opportunity",       "equalized_odds",
+    "accuracy_difference", "demographic_parity_soft", "equal_opportunity_soft"};
 
 LimitLine flip_line(const AttributeAudit& audit, const std::string& measure) {
   const FlipReport& flip = *audit.flip;
@@ -36,7 +37,8 @@ void judge_groups(const AttributeAudit& audit, LimitResult& result) {
     return;
   }
   for (const Comparison& comparison : measure->comparisons) {
-    const std::string& about = audit.groups.groups[static_cast<std::size_t>(comparison.second)].value;
+    const std::string& about =
+        audit.groups.groups[static_cast<std::size_t>(comparison.second)].value;
     const bool two_rates = result.limit.measure == "equalized_odds";
     result.lines.push_back({two_rates ? about + ", " + comparison.rate : about,
                             comparison.difference,
@@ -64,15 +66,16 @@ const std::vector<std::string>& limit_measures() {
 LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit) {
   const auto& known = limit_measures();
   if (std::find(known.begin(), known.end(), limit.measure) == known.end()) {
-    throw Error(ErrorKind::bad_option,
-                fmt::format("limit {}: unknown measure {}", to_string(limit), limit.measure),
-                fmt::format("measures: {}", fmt::join(known, ", ")));
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("limit {}: unknown measure {}", to_string(limit), limit.measure),
+        fmt::format("measures: {}", fmt::join(known, ", ")));
   }
   LimitResult result;
   result.limit = limit;
   result.limit.attribute = audit.name;
-  const bool flip =
-      std::find(kFlipMeasures.begin(), kFlipMeasures.end(), limit.measure) != kFlipMeasures.end();
+  const bool flip = std::find(kFlipMeasures.begin(), kFlipMeasures.end(), limit.measure) !=
+                    kFlipMeasures.end();
   if (flip) {
     if (!audit.flip) {
       result.reason = audit.flip_reason;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "fmd/metrics/interval.h"
 

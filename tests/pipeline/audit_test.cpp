@@ -1,7 +1,6 @@
 #include "fmd/pipeline/audit.h"
 
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/error.h"
@@ -13,7 +12,8 @@
 namespace fmd {
 namespace {
 
-AuditReport audit(const Model& model, const Table& table, const AuditOptions& options = {}) {
+AuditReport audit(const Model& model, const Table& table,
+                  const AuditOptions& options = {}) {
   const Study study = make_study(model, table, model.task, false, {});
   const auto pairs = make_pairs(model, study, model.task, {}, {});
   std::vector<const StudyPairs*> pointers;
@@ -22,20 +22,23 @@ AuditReport audit(const Model& model, const Table& table, const AuditOptions& op
 }
 
 Model made_up_model() {
-  return train_model(test::number_of_columns(2000, 1), test::made_up_task(), "", {}, {}).model;
+  return train_model(test::number_of_columns(2000, 1), test::made_up_task(), "", {}, {})
+      .model;
 }
 
 TEST(Audit, JsonHoldsWhatTheContractPromises) {
-  const auto json = nlohmann::json::parse(to_json(audit(made_up_model(), test::number_of_columns(1000, 2))));
+  const auto json = nlohmann::json::parse(
+      to_json(audit(made_up_model(), test::number_of_columns(1000, 2))));
   EXPECT_EQ(json["rows"], 1000);
-  for (const char* key : {"value", "low", "high"}) EXPECT_TRUE(json["accuracy"][key].is_number());
+  for (const char* key : {"value", "low", "high"})
+    EXPECT_TRUE(json["accuracy"][key].is_number());
   const auto& attribute = json["attributes"][0];
   EXPECT_EQ(attribute["name"], "group");
   EXPECT_EQ(attribute["reads"], true);
   for (const char* key : {"value", "rows", "selection_rate", "tpr", "fpr", "accuracy"})
     EXPECT_TRUE(attribute["groups"][0].contains(key)) << key;
-  for (const char* key : {"co", "co_worst", "flip_rate", "demographic_parity", "equal_opportunity",
-                          "equalized_odds"})
+  for (const char* key : {"co", "co_worst", "flip_rate", "demographic_parity",
+                          "equal_opportunity", "equalized_odds"})
     EXPECT_TRUE(attribute["measures"][key]["value"].is_number()) << key;
   EXPECT_EQ(json["intersections"].size(), 1);
   EXPECT_EQ(json["verdict"], "none");
@@ -88,7 +91,8 @@ TEST(Audit, ScoresAndPairScoresGiveTheSameFiguresAsTheModel) {
   const AuditReport direct = audit(model, table);
   const Study study = make_study(model, table, model.task, true, {});
   const auto with_scores = [&](Table t, const Matrix& p) {
-    Column column{.name = "p", .kind = ColumnKind::number, .numbers = {}, .codes = {}, .levels = {}};
+    Column column{
+        .name = "p", .kind = ColumnKind::number, .numbers = {}, .codes = {}, .levels = {}};
     for (Index i = 0; i < p.rows(); ++i) column.numbers.push_back(p(i, 1));
     t.columns.push_back(column);
     return parse_csv(to_csv(t), "scores.csv", {});
@@ -100,7 +104,8 @@ TEST(Audit, ScoresAndPairScoresGiveTheSameFiguresAsTheModel) {
   const Table pairs = with_scores(flipped, score(model, pair_study, {}, {}).p);
   const AuditReport read = audit_files(scores, &pairs, model.task, {}, {});
   EXPECT_EQ(read.find("group")->reads, Reads::unknown);
-  EXPECT_CLOSE(read.find("group")->flip->co.value, direct.find("group")->flip->co.value, 1e-12);
+  EXPECT_CLOSE(read.find("group")->flip->co.value, direct.find("group")->flip->co.value,
+               1e-12);
   EXPECT_CLOSE(read.accuracy.value, direct.accuracy.value, 1e-12);
   EXPECT_EQ(read.find("third")->flip_reason, "no_pairs");
 }
@@ -117,11 +122,12 @@ TEST(Audit, NumericAttributeNamesValues) {
   Task task = test::made_up_task();
   task.attributes[0].name = "x";
   task.attributes[0].columns = {"x"};
-  EXPECT_ERROR(train_model(test::number_of_columns(100, 1), task, "", {}, {}), ErrorKind::bad_task,
-               "values");
+  EXPECT_ERROR(train_model(test::number_of_columns(100, 1), task, "", {}, {}),
+               ErrorKind::bad_task, "values");
 }
 
-// HMDA: the positive label (deny) is the unfavourable one, and the threshold is far from one half.
+// HMDA: the positive label (deny) is the unfavourable one, and the threshold is far from
+// one half.
 TEST(Audit, AnUnfavourablePositiveLabelAndALowThresholdComeOutRightSideUp) {
   if (test::data_folder().empty()) GTEST_SKIP() << "FMD_DATA is not set";
   Task task = find_dataset("hmda").task;
@@ -148,14 +154,15 @@ TEST(Audit, AnUnfavourablePositiveLabelAndALowThresholdComeOutRightSideUp) {
   for (const Group& group : report.find("afam")->groups.groups) {
     EXPECT_CLOSE(group.selection_rate.value,
                  approved[group.value].first / approved[group.value].second, 1e-12);
-    EXPECT_CLOSE(group.tpr.value, right[group.value].first / right[group.value].second, 1e-12);
+    EXPECT_CLOSE(group.tpr.value, right[group.value].first / right[group.value].second,
+                 1e-12);
   }
   EXPECT_GT(approved["no"].first / approved["no"].second,
             approved["yes"].first / approved["yes"].second);
 }
 
-// Race shuffled after scoring says nothing about scores: intervals that hold together must contain
-// 0 nearly always.
+// Race shuffled after scoring says nothing about scores: intervals that hold together must
+// contain 0 nearly always.
 TEST(AuditSlow, ShuffledRaceHasNoDifference) {
   const Table table = load_dataset("demo", "");
   const Task task = find_dataset("demo").task;
@@ -170,8 +177,8 @@ TEST(AuditSlow, ShuffledRaceHasNoDifference) {
     std::vector<std::int32_t> code;
     for (const Index i : permutation(study.table.rows(), rng))
       code.push_back(race.code[static_cast<std::size_t>(i)]);
-    const GroupReport report =
-        group_report(scored, "race", race.values, code, {.replicates = 50, .reference = 0}, {});
+    const GroupReport report = group_report(scored, "race", race.values, code,
+                                            {.replicates = 50, .reference = 0}, {});
     bool all = true;
     for (const Comparison& c : report.find("demographic_parity")->comparisons)
       all = all && c.difference.low <= 0 && c.difference.high >= 0;

@@ -1,8 +1,8 @@
 #include "fmd/pipeline/debias.h"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
+
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/error.h"
@@ -22,7 +22,8 @@ struct Story {
 
 Story made_up_story() {
   Story story;
-  story.parts = test::split_table(test::number_of_columns(4000, 5), test::made_up_task(), 3);
+  story.parts =
+      test::split_table(test::number_of_columns(4000, 5), test::made_up_task(), 3);
   story.model = train_model(story.parts.train, story.parts.task, "", {}, {}).model;
   return story;
 }
@@ -58,7 +59,8 @@ TEST(Debias, ControlsStandBesideTheResult) {
   for (const Contender& c : report.test) by_name[c.name] = &c;
   EXPECT_EQ(by_name.at("column_averaged")->audit->find("group")->flip->co.value, 0);
   EXPECT_EQ(by_name.at("retrained_without_column")->audit->find("group")->reads, Reads::no);
-  EXPECT_FALSE(by_name.at("retrained_without_column")->audit->find("group")->flip.has_value());
+  EXPECT_FALSE(
+      by_name.at("retrained_without_column")->audit->find("group")->flip.has_value());
   // Dividing all logits changes no decision at a threshold of one half.
   EXPECT_EQ(by_name.at("tempered")->audit->accuracy.value,
             by_name.at("before")->audit->accuracy.value);
@@ -117,10 +119,12 @@ TEST(Debias, KeepRateKeepsTheShareOfFavourableAnswers) {
   options.max_accuracy_loss = 0.1;
   const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
   ASSERT_TRUE(run.found());
-  const Study study = make_study(story.model, story.parts.repair, story.model.task, true, {});
+  const Study study =
+      make_study(story.model, story.parts.repair, story.model.task, true, {});
   const auto rate = [&](const Model& model) {
     const Scored scored = score(model, study, {}, {});
-    return static_cast<double>(std::count(scored.decision.begin(), scored.decision.end(), 1)) /
+    return static_cast<double>(
+               std::count(scored.decision.begin(), scored.decision.end(), 1)) /
            static_cast<double>(scored.rows());
   };
   EXPECT_NEAR(rate(run.model()), rate(story.model), 0.02);
@@ -167,7 +171,8 @@ TEST(Debias, ParametersAndFiguresAreTheSameBitsForAnyNumberOfThreads) {
   for (const int threads : {1, 2, 4}) {
     ThreadPool pool(threads);
     const Exec exec{.pool = &pool, .seed = 11, .progress = nullptr};
-    const Model model = train_model(story.parts.train, story.parts.task, "", {}, exec).model;
+    const Model model =
+        train_model(story.parts.train, story.parts.task, "", {}, exec).model;
     const DebiasRun run(test::debias_input(model, story.parts), quick(), exec);
     const std::string receipt = receipt_json(run.measure(run.model()), {});
     if (first.empty()) {
@@ -201,8 +206,8 @@ TEST(Debias, ReceiptsHoldNeitherRowsNorWeights) {
   const DebiasRun run(test::debias_input(story.model, story.parts), quick(), {});
   const auto json = nlohmann::json::parse(receipt_json(run.measure(run.model()), {}));
   EXPECT_EQ(json["schema"], 1);
-  for (const char* key : {"model", "data", "options", "chosen", "solve", "measures", "moved",
-                          "controls", "attribute_use", "versions", "run"})
+  for (const char* key : {"model", "data", "options", "chosen", "solve", "measures",
+                          "moved", "controls", "attribute_use", "versions", "run"})
     EXPECT_TRUE(json.contains(key)) << key;
   const std::string text = json.dump();
   EXPECT_EQ(text.find("theta"), std::string::npos);

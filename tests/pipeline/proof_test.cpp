@@ -7,8 +7,9 @@
 namespace fmd {
 namespace {
 
-// On 20 seeded splits of a real table: a target on the flip gap, chosen on the hold-out, is reached
-// on rows that nothing was chosen on, at the accuracy of a model retrained without the column.
+// On 20 seeded splits of a real table: a target on the flip gap, chosen on the hold-out, is
+// reached on rows that nothing was chosen on, at the accuracy of a model retrained without
+// the column.
 void reaches_the_target(const Table& table, Task task, const std::string& attribute) {
   ThreadPool pool;
   double difference = 0;
@@ -40,13 +41,15 @@ TEST(ProofSlow, DemoTable) {
 TEST(ProofSlow, Adult) {
   if (test::data_folder().empty()) GTEST_SKIP() << "FMD_DATA is not set";
   Task task = find_dataset("adult").task;
-  task.unseen = Unseen::bucket;  // one country has a single row, which some training parts lack
+  task.unseen =
+      Unseen::bucket;  // one country has a single row, which some training parts lack
   reaches_the_target(load_dataset("adult", test::data_folder()), task, "sex");
 }
 
 TEST(ProofSlow, Hmda) {
   if (test::data_folder().empty()) GTEST_SKIP() << "FMD_DATA is not set";
-  reaches_the_target(load_dataset("hmda", test::data_folder()), find_dataset("hmda").task, "afam");
+  reaches_the_target(load_dataset("hmda", test::data_folder()), find_dataset("hmda").task,
+                     "afam");
 }
 
 }  // namespace

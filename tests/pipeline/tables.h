@@ -1,12 +1,12 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "fmd/core/exec.h"
 #include "fmd/core/rng.h"
@@ -36,7 +36,8 @@ inline Parts split_table(const Table& table, const Task& task, std::uint64_t see
   const Attribute a = read_attribute(table, task.attributes[0]);
   std::vector<std::int32_t> stratum;
   for (std::size_t i = 0; i < y.size(); ++i)
-    stratum.push_back(y[i] * static_cast<std::int32_t>(a.values.size() + 1) + a.code[i] + 1);
+    stratum.push_back(y[i] * static_cast<std::int32_t>(a.values.size() + 1) + a.code[i] +
+                      1);
   const std::vector<Part> shares = {{"train", .5}, {"repair", .2}, {"test", .3}};
   const auto rows = split_rows(stratum, shares, seed);
   return {task, select(table, rows[0]), select(table, rows[1]), select(table, rows[2])};
@@ -46,10 +47,23 @@ inline Table number_of_columns(Index rows, std::uint64_t seed) {
   Rng rng(seed, "made-up");
   Table table;
   table.source = "made-up";
-  Column x{.name = "x", .kind = ColumnKind::number, .numbers = {}, .codes = {}, .levels = {}};
-  Column group{.name = "group", .kind = ColumnKind::category, .numbers = {}, .codes = {}, .levels = {"a", "b"}};
-  Column third{.name = "third", .kind = ColumnKind::category, .numbers = {}, .codes = {}, .levels = {"u", "v", "w"}};
-  Column y{.name = "y", .kind = ColumnKind::category, .numbers = {}, .codes = {}, .levels = {"no", "yes"}};
+  Column x{
+      .name = "x", .kind = ColumnKind::number, .numbers = {}, .codes = {}, .levels = {}};
+  Column group{.name = "group",
+               .kind = ColumnKind::category,
+               .numbers = {},
+               .codes = {},
+               .levels = {"a", "b"}};
+  Column third{.name = "third",
+               .kind = ColumnKind::category,
+               .numbers = {},
+               .codes = {},
+               .levels = {"u", "v", "w"}};
+  Column y{.name = "y",
+           .kind = ColumnKind::category,
+           .numbers = {},
+           .codes = {},
+           .levels = {"no", "yes"}};
   for (Index i = 0; i < rows; ++i) {
     const double value = rng.normal();
     const auto g = static_cast<std::int32_t>(rng.below(2));

@@ -58,7 +58,8 @@ bool killed(int calls, const Run& run) {
 
 inline void write_set(const Folder& folder, const std::string& version, bool force) {
   OutputFiles files({.force = force});
-  for (const char* name : {"model.receipt", "other/undo", "model"}) files.reserve(folder / name);
+  for (const char* name : {"model.receipt", "other/undo", "model"})
+    files.reserve(folder / name);
   files.write(folder / "model.receipt", "receipt " + version);
   files.write(folder / "other/undo", "undo " + version);
   files.write(folder / "model", "model " + version);

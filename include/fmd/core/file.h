@@ -43,8 +43,8 @@ class FileView {
 
 // Output files that appear together or not at all. Each is written to a temporary name
 // beside its target (".<name>.fmd-tmp"), synced, and renamed by commit() in the order in
-// which they were first named; the last one is the one that counts (OUT). One file is one rename. For several,
-// a journal
+// which they were first named; the last one is the one that counts (OUT). One file is one
+// rename. For several, a journal
 // ("<OUT>.fmd-journal", and a note of the same ending beside each other file) makes the
 // renames one step: a run that is killed leaves the old files, or the new ones after
 // recover(); a new OUT never stands there without its other files.

@@ -8,14 +8,15 @@
 namespace fmd {
 
 // Sum over rows of w (diag(p) - p p^T) (x) (phi,1)(phi,1)^T for a linear head, exact, as an
-// accumulator. Symmetric; only the lower triangle is kept up to date until matrix() mirrors it.
-// Parameters in theta's order: class k, feature j at k (d+1) + j, intercept at j = d.
+// accumulator. Symmetric; only the lower triangle is kept up to date until matrix() mirrors
+// it. Parameters in theta's order: class k, feature j at k (d+1) + j, intercept at j = d.
 class HessianSum {
  public:
   HessianSum() = default;
   HessianSum(Index inputs, Index outputs);
 
-  // Adds the rows of a block with probabilities p (rows x classes) and weights w (empty = 1).
+  // Adds the rows of a block with probabilities p (rows x classes) and weights w (empty =
+  // 1).
   void add(const FeatureBlock& block, const Matrix& p, std::span<const double> w);
 
   void merge(const HessianSum& other);
@@ -30,16 +31,17 @@ class HessianSum {
   Matrix sum_;
 };
 
-// Adds sum_i weight_i x_i x_i^T to the lower triangle of `into` ((d+1) x (d+1), x = (phi, 1)) for the
-// rows of a block; the one kernel under every curvature here (dense: scaled SYRK in double; sparse:
-// scattered outer products). Weights may be negative.
+// Adds sum_i weight_i x_i x_i^T to the lower triangle of `into` ((d+1) x (d+1), x = (phi,
+// 1)) for the rows of a block; the one kernel under every curvature here (dense: scaled
+// SYRK in double; sparse: scattered outer products). Weights may be negative.
 void add_weighted_outer(const FeatureBlock& block, std::span<const double> weight,
                         Eigen::Ref<Matrix> into);
 
 struct HessianOptions {
-  double l2 = 0;             // added on the weights, not on intercepts
-  double rows_in_mean = 0;   // n of F: the rows of the original training set; 0 = rows.size()
-  bool gauge = true;         // softmax: add t (11^T / C) (x) I, t = mean eigenvalue
+  double l2 = 0;  // added on the weights, not on intercepts
+  double rows_in_mean =
+      0;              // n of F: the rows of the original training set; 0 = rows.size()
+  bool gauge = true;  // softmax: add t (11^T / C) (x) I, t = mean eigenvalue
 };
 
 // Mean Hessian of F at theta: (1/n) sum + l2 (+ gauge).

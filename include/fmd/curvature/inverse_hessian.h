@@ -9,15 +9,15 @@ namespace fmd {
 
 struct SolveSummary {
   bool converged = false;
-  double residual = 0;    // max over right-hand sides of |H x - b| / |b|, of the damped H
-  double damping = 0;     // added to the diagonal
-  double rcond = 0;       // reciprocal condition number estimate of the undamped H, 0 = unknown
-  Index iterations = 0;   // 0 for direct solvers
-  std::string solver;     // "cholesky"
+  double residual = 0;  // max over right-hand sides of |H x - b| / |b|, of the damped H
+  double damping = 0;   // added to the diagonal
+  double rcond = 0;  // reciprocal condition number estimate of the undamped H, 0 = unknown
+  Index iterations = 0;  // 0 for direct solvers
+  std::string solver;    // "cholesky"
 };
 
 struct SolveResult {
-  Matrix x;               // one column per right-hand side
+  Matrix x;  // one column per right-hand side
   SolveSummary summary;
 };
 
@@ -31,15 +31,15 @@ class InverseHessian {
 };
 
 struct DampingOptions {
-  double damping = -1;   // >= 0: exactly this; -1: by the rule below
-  bool external = false; // H from D_ex rows only: 1e-2 x mean eigenvalue straight away
+  double damping = -1;    // >= 0: exactly this; -1: by the rule below
+  bool external = false;  // H from D_ex rows only: 1e-2 x mean eigenvalue straight away
 };
 
 // Cholesky of H + damping I. The rule: 0 when the factor exists with rcond > 1e-12, else
-// 1e-4 x mean eigenvalue, times 10 until a factor exists. Throws Error(numerical) when H is not
-// finite, Error(bad_shape).
-[[nodiscard]] std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,
-                                                            const DampingOptions& options = {});
+// 1e-4 x mean eigenvalue, times 10 until a factor exists. Throws Error(numerical) when H is
+// not finite, Error(bad_shape).
+[[nodiscard]] std::unique_ptr<InverseHessian> make_cholesky(
+    const Matrix& H, const DampingOptions& options = {});
 
 // A x = b for symmetric positive definite A (lower triangle read); false when A is not.
 [[nodiscard]] bool solve_spd(Matrix A, Vector& b);

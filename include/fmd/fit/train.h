@@ -7,21 +7,21 @@
 namespace fmd {
 
 struct TrainOptions {
-  double l2 = -1;                    // of F; -1 = 1/n (scikit-learn's C = 1)
-  double relative_gradient = 1e-8;   // stop when |grad F| <= this |grad F(0)|
+  double l2 = -1;                   // of F; -1 = 1/n (scikit-learn's C = 1)
+  double relative_gradient = 1e-8;  // stop when |grad F| <= this |grad F(0)|
   int max_iterations = 200;
-  double rows_in_mean = 0;           // n of F; 0 = rows.size()
+  double rows_in_mean = 0;  // n of F; 0 = rows.size()
 };
 
 enum class TrainStatus { not_run, converged, stopped };
 
 struct TrainSummary {
   TrainStatus status = TrainStatus::not_run;
-  int iterations = 0;              // gradient passes over the rows
-  int factorisations = 0;          // Hessians that were formed
+  int iterations = 0;      // gradient passes over the rows
+  int factorisations = 0;  // Hessians that were formed
   double objective = 0;
   double relative_gradient = 0;
-  double l2 = 0;                   // as used
+  double l2 = 0;  // as used
 };
 
 struct TrainResult {
@@ -29,10 +29,10 @@ struct TrainResult {
   TrainSummary summary;
 };
 
-// The minimum of F for a linear head, by Newton's method: the first steps on a part of the rows,
-// then full gradients with a Hessian that is formed anew only when it stops paying. Convex, so the
-// answer does not depend on `start` beyond the tolerance. start empty = zeros.
-// Throws Error(bad_shape, bad_data: no rows, or a label that is unknown).
+// The minimum of F for a linear head, by Newton's method: the first steps on a part of the
+// rows, then full gradients with a Hessian that is formed anew only when it stops paying.
+// Convex, so the answer does not depend on `start` beyond the tolerance. start empty =
+// zeros. Throws Error(bad_shape, bad_data: no rows, or a label that is unknown).
 [[nodiscard]] TrainResult train_linear(const LinearHead& head, const Rows& rows,
                                        const TrainOptions& options, const Exec& exec,
                                        const Vector& start = {});

@@ -18,25 +18,30 @@ struct Tensor {
   [[nodiscard]] Index elements() const;
 };
 
-// The safetensors container: 8 bytes of header length, a JSON header, the tensors. Views point
-// into the bytes given to parse, or those given for writing.
+// The safetensors container: 8 bytes of header length, a JSON header, the tensors. Views
+// point into the bytes given to parse, or those given for writing.
 struct Safetensors {
   std::map<std::string, std::string> metadata;
   std::map<std::string, Tensor> tensors;
 
-  // Throws Error(bad_model) with the source's name: header longer than the file or than 100 MB, not
-  // JSON, offsets outside the file, overlapping or not covering it, shape and size that disagree.
+  // Throws Error(bad_model) with the source's name: header longer than the file or than 100
+  // MB, not JSON, offsets outside the file, overlapping or not covering it, shape and size
+  // that disagree.
   [[nodiscard]] static Safetensors parse(std::span<const std::uint8_t> bytes,
                                          const std::string& source);
   // Same contents, same bytes: names sorted, data aligned to 8.
   [[nodiscard]] Bytes write() const;
 };
 
-[[nodiscard]] Tensor tensor_view(const std::vector<double>& values, std::vector<Index> shape);
+[[nodiscard]] Tensor tensor_view(const std::vector<double>& values,
+                                 std::vector<Index> shape);
 [[nodiscard]] Tensor tensor_view(const Matrix& values);
-[[nodiscard]] Tensor tensor_view(const std::vector<float>& values, std::vector<Index> shape);
-[[nodiscard]] Tensor tensor_view(const std::vector<std::int64_t>& values, std::vector<Index> shape);
+[[nodiscard]] Tensor tensor_view(const std::vector<float>& values,
+                                 std::vector<Index> shape);
+[[nodiscard]] Tensor tensor_view(const std::vector<std::int64_t>& values,
+                                 std::vector<Index> shape);
 // Numbers of an F32 or F64 tensor as doubles. Throws Error(bad_model).
-[[nodiscard]] std::vector<double> tensor_numbers(const Tensor& tensor, const std::string& name);
+[[nodiscard]] std::vector<double> tensor_numbers(const Tensor& tensor,
+                                                 const std::string& name);
 
 }  // namespace fmd

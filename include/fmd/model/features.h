@@ -9,14 +9,15 @@
 
 namespace fmd {
 
-// The features of some rows, either dense (rows x cols floats, row after row) or sparse (CSR; an
-// empty `value` means ones). Points into memory that the Features or the Scratch owns.
+// The features of some rows, either dense (rows x cols floats, row after row) or sparse
+// (CSR; an empty `value` means ones). Points into memory that the Features or the Scratch
+// owns.
 struct FeatureBlock {
   Index first = 0;  // row number of the block's first row
   Index rows = 0;
   Index cols = 0;
-  const float* dense = nullptr;           // null: sparse
-  std::span<const Index> start;           // rows + 1 offsets into column (start[0] need not be 0)
+  const float* dense = nullptr;  // null: sparse
+  std::span<const Index> start;  // rows + 1 offsets into column (start[0] need not be 0)
   std::span<const std::int32_t> column;
   std::span<const float> value;
 
@@ -30,8 +31,8 @@ struct Scratch {
   std::vector<std::int32_t> column;
 };
 
-// A matrix of float32 features that can be read block by block, again and again, by many threads:
-// from memory here, from mapped files or other sources elsewhere.
+// A matrix of float32 features that can be read block by block, again and again, by many
+// threads: from memory here, from mapped files or other sources elsewhere.
 class Features {
  public:
   virtual ~Features() = default;
@@ -40,11 +41,13 @@ class Features {
   // Rows [4096 b, 4096 (b + 1)). Valid until the next call with the same scratch.
   [[nodiscard]] virtual FeatureBlock block(Index b, Scratch& scratch) const = 0;
   // Row numbers in any order, repeats allowed, gathered into scratch.
-  [[nodiscard]] virtual FeatureBlock gather(std::span<const Index> rows, Scratch& scratch) const = 0;
+  [[nodiscard]] virtual FeatureBlock gather(std::span<const Index> rows,
+                                            Scratch& scratch) const = 0;
 };
 
 // In memory. values: rows x cols. Throws Error(bad_shape).
-[[nodiscard]] std::unique_ptr<Features> make_dense(std::vector<float> values, Index rows, Index cols);
+[[nodiscard]] std::unique_ptr<Features> make_dense(std::vector<float> values, Index rows,
+                                                   Index cols);
 [[nodiscard]] std::unique_ptr<Features> make_sparse(CsrRows rows);
 
 }  // namespace fmd

@@ -33,7 +33,8 @@ class Backbone {
                                                           const Exec& exec) const = 0;
 };
 
-// Columns of a table through an Encoder; features stay sparse unless the table is mostly numbers.
+// Columns of a table through an Encoder; features stay sparse unless the table is mostly
+// numbers.
 class TableBackbone final : public Backbone {
  public:
   explicit TableBackbone(Encoder encoder) : encoder_(std::move(encoder)) {}
@@ -42,9 +43,11 @@ class TableBackbone final : public Backbone {
   [[nodiscard]] bool reads(const Attribute& attribute) const override {
     return encoder_.reads(attribute);
   }
-  [[nodiscard]] std::unique_ptr<Features> features(const Table& table, std::span<const Index> rows,
+  [[nodiscard]] std::unique_ptr<Features> features(const Table& table,
+                                                   std::span<const Index> rows,
                                                    const Exec& exec) const override;
-  [[nodiscard]] std::unique_ptr<Features> flipped(const Table& table, const Attribute& attribute,
+  [[nodiscard]] std::unique_ptr<Features> flipped(const Table& table,
+                                                  const Attribute& attribute,
                                                   const PairPlan& plan,
                                                   const Exec& exec) const override;
 
@@ -56,8 +59,8 @@ class TableBackbone final : public Backbone {
 struct TrainingNote {
   Index rows = 0;
   double l2 = 0;
-  double relative_gradient = 0;           // |grad F| / |grad F(0)| where training stopped
-  std::string data;                       // file name
+  double relative_gradient = 0;  // |grad F| / |grad F(0)| where training stopped
+  std::string data;              // file name
   std::string data_sha256;
   std::uint64_t seed = 0;
   std::vector<std::uint64_t> row_hashes;  // sorted; of the inputs and the label

@@ -9,8 +9,9 @@
 
 namespace fmd {
 
-// A view of labelled rows: entry i is row subset[i] of X (or row i when subset is empty). y and
-// weight are per entry of X, not of the subset; empty weight means 1; y = -1 is unknown.
+// A view of labelled rows: entry i is row subset[i] of X (or row i when subset is empty). y
+// and weight are per entry of X, not of the subset; empty weight means 1; y = -1 is
+// unknown.
 struct Rows {
   const Features* X = nullptr;
   std::span<const std::int32_t> y;
@@ -18,18 +19,25 @@ struct Rows {
   std::span<const Index> subset;
 
   [[nodiscard]] Index size() const;
-  [[nodiscard]] Index row(Index entry) const { return subset.empty() ? entry : subset[static_cast<std::size_t>(entry)]; }
-  [[nodiscard]] std::int32_t label(Index entry) const { return y.empty() ? -1 : y[static_cast<std::size_t>(row(entry))]; }
-  [[nodiscard]] double weight_of(Index entry) const { return weight.empty() ? 1.0 : weight[static_cast<std::size_t>(row(entry))]; }
+  [[nodiscard]] Index row(Index entry) const {
+    return subset.empty() ? entry : subset[static_cast<std::size_t>(entry)];
+  }
+  [[nodiscard]] std::int32_t label(Index entry) const {
+    return y.empty() ? -1 : y[static_cast<std::size_t>(row(entry))];
+  }
+  [[nodiscard]] double weight_of(Index entry) const {
+    return weight.empty() ? 1.0 : weight[static_cast<std::size_t>(row(entry))];
+  }
   // Features of entries [4096 b, 4096 (b + 1)).
   [[nodiscard]] FeatureBlock block(Index b, Scratch& scratch) const;
 };
 
-// Pairs: entry i of c against entry i of cbar, same label. weight sums to 1 over the pairs of one
-// source row and attribute (times the attribute's share where several attributes are mixed).
+// Pairs: entry i of c against entry i of cbar, same label. weight sums to 1 over the pairs
+// of one source row and attribute (times the attribute's share where several attributes are
+// mixed).
 struct PairSet {
   Rows c, cbar;
-  std::vector<Index> unit;      // source row of each pair; pairs of a unit are adjacent
+  std::vector<Index> unit;  // source row of each pair; pairs of a unit are adjacent
   std::vector<float> weight;
   std::vector<std::int32_t> from, to;  // attribute values (empty for given pairs)
   std::string attribute;

@@ -15,20 +15,20 @@
 namespace fmd {
 
 struct DebiasOptions {
-  std::string method = "solve";           // solve | path (solve's quadratic form: faster for
-                                          // large heads) | average-column
-  std::vector<std::string> repair;        // attributes; empty = all of the task that are read
-  std::optional<Limit> target;            // most accurate candidate that passes this
-  double max_accuracy_loss = 0.01;        // without a target: least bias within this budget
-  std::optional<double> at_lambda;        // take this lambda: no choice is made
-  bool best_effort = false;               // no candidate: take the least biased one
-  bool keep_rate = false;                 // shift the intercept so that the favourable rate stays
+  std::string method = "solve";     // solve | path (solve's quadratic form: faster for
+                                    // large heads) | average-column
+  std::vector<std::string> repair;  // attributes; empty = all of the task that are read
+  std::optional<Limit> target;      // most accurate candidate that passes this
+  double max_accuracy_loss = 0.01;  // without a target: least bias within this budget
+  std::optional<double> at_lambda;  // take this lambda: no choice is made
+  bool best_effort = false;         // no candidate: take the least biased one
+  bool keep_rate = false;           // shift the intercept so that the favourable rate stays
   double holdout_share = 0.2;
-  Index points = 30;                      // candidates along the path
+  Index points = 30;  // candidates along the path
   double anchor = 1, fit = 0;
-  double mu = -1;                         // -1 = the model's l2
-  std::vector<Limit> gaps;                // "demographic_parity_soft:sex=10": gamma of a soft group
-                                          // gap in solve's objective
+  double mu = -1;           // -1 = the model's l2
+  std::vector<Limit> gaps;  // "demographic_parity_soft:sex=10": gamma of a soft group
+                            // gap in solve's objective
   AuditOptions audit;
 };
 
@@ -41,22 +41,25 @@ struct DebiasInput {
   std::string holdout_sha256, train_sha256, test_sha256;
 };
 
-// A repair: candidates made on the edit part, one chosen on the hold-out. Nothing is written and
-// the input is not changed; the numbers of the report are measured by measure().
+// A repair: candidates made on the edit part, one chosen on the hold-out. Nothing is
+// written and the input is not changed; the numbers of the report are measured by
+// measure().
 class DebiasRun {
  public:
-  // Throws Error(attribute_not_read), Error(bad_data) (too few rows for a hold-out, one class only),
-  // Error(bad_option), and what reading and encoding throw.
+  // Throws Error(attribute_not_read), Error(bad_data) (too few rows for a hold-out, one
+  // class only), Error(bad_option), and what reading and encoding throw.
   DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec);
   ~DebiasRun();
   DebiasRun(const DebiasRun&) = delete;
   DebiasRun& operator=(const DebiasRun&) = delete;
 
-  [[nodiscard]] bool found() const;         // a candidate met the rule
-  [[nodiscard]] const Model& model() const; // the chosen one; the original when none was found
+  [[nodiscard]] bool found() const;  // a candidate met the rule
+  [[nodiscard]] const Model& model()
+      const;  // the chosen one; the original when none was found
   [[nodiscard]] const std::vector<PathPoint>& points() const;
 
-  // Figures of `repaired` (the file as it was read back) beside the original and the controls.
+  // Figures of `repaired` (the file as it was read back) beside the original and the
+  // controls.
   [[nodiscard]] DebiasReport measure(const Model& repaired) const;
 
  private:
@@ -73,12 +76,13 @@ struct DebiasFiles {
 };
 
 struct SaveOptions {
-  bool force = false;     // replace an OUT that exists
-  RunNote run;            // date and start; seconds are filled in
+  bool force = false;  // replace an OUT that exists
+  RunNote run;         // date and start; seconds are filled in
 };
 
-// Writes path, undo, receipt and, last, OUT; the receipt's figures are measured on the re-read OUT.
-// original: the model file's bytes. Either all files are there afterwards or none has changed.
+// Writes path, undo, receipt and, last, OUT; the receipt's figures are measured on the
+// re-read OUT. original: the model file's bytes. Either all files are there afterwards or
+// none has changed.
 DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> original,
                          const std::filesystem::path& out, const SaveOptions& options);
 

@@ -12,9 +12,10 @@ struct TrainModelResult {
   TrainSummary summary;
 };
 
-// A logistic regression (two classes) or softmax regression from a table: encoder fitted on these
-// rows, head to the optimum of F. Inputs are all columns but the label, id, weight and task.ignore.
-// task.classes empty = read from the table. Rows without a label are an error.
+// A logistic regression (two classes) or softmax regression from a table: encoder fitted on
+// these rows, head to the optimum of F. Inputs are all columns but the label, id, weight
+// and task.ignore. task.classes empty = read from the table. Rows without a label are an
+// error.
 [[nodiscard]] TrainModelResult train_model(const Table& table, Task task,
                                            const std::string& data_sha256,
                                            const TrainOptions& options, const Exec& exec);

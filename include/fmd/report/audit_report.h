@@ -27,16 +27,16 @@ struct AttributeAudit {
 
 // One line of a limit: an interval and whom it is about.
 struct LimitLine {
-  std::string about;               // group, or pair of values; empty when there is but one
+  std::string about;  // group, or pair of values; empty when there is but one
   Interval interval;
   Verdict verdict = Verdict::none;
 };
 
 struct LimitResult {
-  Limit limit;                     // with its attribute filled in
+  Limit limit;  // with its attribute filled in
   std::vector<LimitLine> lines;
   Verdict verdict = Verdict::none;
-  std::string reason;              // why there are no lines, e.g. "not_an_input"
+  std::string reason;  // why there are no lines, e.g. "not_an_input"
 };
 
 // Everything an audit measured, as plain data.
@@ -44,9 +44,9 @@ struct AuditReport {
   std::string model, model_sha256, kind;  // empty for scores of another program
   std::string data, data_sha256;
   Index rows = 0;
-  Index seen = -1;                        // rows that equal a training row; -1 = not known
-  double seen_by_chance = 0;              // how many would, if none was used
-  Index missing_numbers = 0;              // cells that counted as the mean
+  Index seen = -1;            // rows that equal a training row; -1 = not known
+  double seen_by_chance = 0;  // how many would, if none was used
+  Index missing_numbers = 0;  // cells that counted as the mean
   Task task;
   double confidence = 0.95;
   Index replicates = 0;
@@ -64,14 +64,14 @@ struct AuditReport {
 // The measures of one attribute that a limit can name, e.g. "co", "demographic_parity".
 [[nodiscard]] const std::vector<std::string>& limit_measures();
 
-// Judges one limit. Flip measures of an attribute that the model does not read: unclear with reason
-// not_an_input, never a pass.
+// Judges one limit. Flip measures of an attribute that the model does not read: unclear
+// with reason not_an_input, never a pass.
 [[nodiscard]] LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit);
 // fail before unclear before pass; none without limits.
 [[nodiscard]] Verdict overall(const std::vector<LimitResult>& limits);
 
-// The audit as JSON text (2 blanks indent). Keys never change meaning; an undefined figure is null
-// with a reason beside it.
+// The audit as JSON text (2 blanks indent). Keys never change meaning; an undefined figure
+// is null with a reason beside it.
 [[nodiscard]] std::string to_json(const AuditReport& report);
 // The audit as a terminal screen, 80 columns, no colour.
 [[nodiscard]] std::string screen(const AuditReport& report);
