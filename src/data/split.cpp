@@ -23,6 +23,13 @@ constexpr double kRounding = 1e-9;  // .3 * 10 is 3, not a little less
               "write NAME=SHARE,..., as in train=.5,repair=.2,test=.3");
 }
 
+template <typename T>
+void shuffle(std::vector<T>& values, Rng& rng) {
+  const std::vector<T> old = values;
+  const std::vector<Index> order = permutation(std::ssize(values), rng);
+  for (std::size_t i = 0; i < order.size(); ++i) values[i] = old[to_size(order[i])];
+}
+
 double floor_of(double x) { return std::floor(x + kRounding); }
 
 // Rounds a table of counts (strata x parts) up or down, cell by cell, such that every
@@ -164,8 +171,17 @@ std::vector<std::vector<Index>> split_rows(std::span<const std::int32_t> stratum
   std::map<std::int32_t, std::vector<Index>> strata;
   for (std::size_t row = 0; row < stratum.size(); ++row)
     strata[stratum[row]].push_back(static_cast<Index>(row));
+  std::vector<const std::vector<Index>*> drawn;
   std::vector<Index> sizes;
-  for (const auto& [value, rows] : strata) sizes.push_back(std::ssize(rows));
+  for (auto& [value, rows] : strata) {
+    Rng rng(seed, "split", static_cast<std::uint64_t>(value));
+    shuffle(rows, rng);
+    drawn.push_back(&rows);
+  }
+  // Which of many small strata are rounded up for which part is a matter of chance too.
+  Rng rng(seed, "split strata");
+  shuffle(drawn, rng);
+  for (const std::vector<Index>* rows : drawn) sizes.push_back(std::ssize(*rows));
 
   std::vector<double> shares;
   double sum = 0;
@@ -179,15 +195,11 @@ std::vector<std::vector<Index>> split_rows(std::span<const std::int32_t> stratum
 
   const Rounding rounding(sizes, shares);
   std::vector<std::vector<Index>> result(parts.size());
-  std::size_t s = 0;
-  for (const auto& [value, rows] : strata) {
-    Rng rng(seed, "split", static_cast<std::uint64_t>(value));
-    const std::vector<Index> order = permutation(std::ssize(rows), rng);
+  for (std::size_t s = 0; s < drawn.size(); ++s) {
     std::size_t next = 0;
     for (std::size_t p = 0; p < parts.size(); ++p)
       for (Index k = 0; k < rounding.counts()[s][p]; ++k)
-        result[p].push_back(rows[to_size(order[next++])]);
-    ++s;
+        result[p].push_back((*drawn[s])[next++]);
   }
   for (std::vector<Index>& rows : result) std::sort(rows.begin(), rows.end());
   return result;
