@@ -10,6 +10,7 @@
 //               FMD_TARGET   attribute that every function in it must have
 //               FMD_FMA      fused a * b + c of vectors, where the instruction set has one
 //               FMD_WIDEN    a vector of floats as doubles
+//               FMD_KEEP     keeps a vector in a register
 //
 // Results may differ in last bits between instruction sets, never between numbers of
 // threads.

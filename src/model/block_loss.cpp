@@ -89,16 +89,7 @@ void block_probabilities(const Matrix& z, Eigen::Ref<Matrix> p) {
     p.col(1) = p1;
     return;
   }
-  double* to = p.data();  // contiguous: the rows of a row-major matrix
-  std::copy_n(z.data(), z.size(), to);
-  for (Index i = 0; i < n; ++i) shift_by_top(to + i * outputs, outputs);
-  kernels::exp_nonpositive(to, n * outputs);
-  for (Index i = 0; i < n; ++i) {
-    double sum = 0;
-    for (Index k = 0; k < outputs; ++k) sum += to[i * outputs + k];
-    const double scale = 1 / sum;
-    for (Index k = 0; k < outputs; ++k) to[i * outputs + k] *= scale;
-  }
+  kernels::softmax(z.data(), n, outputs, p.data());  // p: whole rows of a row-major matrix
 }
 
 double block_loss_gradient(const Rows& rows, Index first, Matrix& z) {

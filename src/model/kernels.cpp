@@ -7,23 +7,58 @@
 
 #include "core/simd.h"
 
+namespace fmd::kernels {
+namespace {
+
+// The weights of each output in a row of its own, at an aligned address and with zeros
+// behind, then all intercepts. In theta itself rows are d + 1 doubles apart, so that most
+// loads would touch two cache lines.
+struct AlignedRows {
+  static constexpr Index kAlign = 8;  // doubles in a cache line, and in the widest vector
+
+  Index rows, stride;
+
+  AlignedRows(Index count, Index cols)
+      : rows(count),
+        stride((cols + kAlign - 1) / kAlign * kAlign),
+        memory_(static_cast<double*>(::operator new[](
+            static_cast<std::size_t>(rows* stride + rows) * sizeof(double), kAlignment))) {
+    std::fill_n(memory_.get(), rows * stride + rows, 0.0);
+  }
+  [[nodiscard]] double* row(Index k) const { return memory_.get() + k * stride; }
+  [[nodiscard]] double* intercept() const { return row(rows); }
+
+ private:
+  static constexpr std::align_val_t kAlignment{kAlign * sizeof(double)};
+  struct Free {
+    void operator()(double* p) const { ::operator delete[](p, kAlignment); }
+  };
+  std::unique_ptr<double[], Free> memory_;
+};
+
+}  // namespace
+}  // namespace fmd::kernels
+
 #define FMD_ISA portable
 #define FMD_LANES 2
 #define FMD_TARGET
 #define FMD_FMA(a, b, c) ((a) * (b) + (c))
 #define FMD_WIDEN(f) __builtin_convertvector(f, V)
+#define FMD_KEEP(v)
 #include "model/kernels_body.h"
 #undef FMD_ISA
 #undef FMD_LANES
 #undef FMD_TARGET
 #undef FMD_FMA
 #undef FMD_WIDEN
+#undef FMD_KEEP
 
 #if FMD_X86
 #define FMD_ISA avx2
 #define FMD_LANES 4
 #define FMD_TARGET __attribute__((target("avx2,fma")))
 #define FMD_FMA(a, b, c) ((V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define FMD_KEEP(v) asm("" : "+x"(v))
 #define FMD_WIDEN(f) ((V)_mm256_cvtps_pd((__m128)(f)))
 #include "model/kernels_body.h"
 #undef FMD_ISA
@@ -31,11 +66,13 @@
 #undef FMD_TARGET
 #undef FMD_FMA
 #undef FMD_WIDEN
+#undef FMD_KEEP
 
 #define FMD_ISA avx512
 #define FMD_LANES 8
 #define FMD_TARGET __attribute__((target("avx512f,avx512dq,fma")))
 #define FMD_FMA(a, b, c) ((V)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define FMD_KEEP(v) asm("" : "+v"(v))
 #define FMD_WIDEN(f) ((V)_mm512_maskz_cvtps_pd(0xff, (__m256)(f)))
 #include "model/kernels_body.h"
 #undef FMD_ISA
@@ -43,47 +80,29 @@
 #undef FMD_TARGET
 #undef FMD_FMA
 #undef FMD_WIDEN
+#undef FMD_KEEP
 #endif
 
 namespace fmd::kernels {
-namespace {
-
-constexpr Index kAlign = 64;  // bytes of the widest vector and of a cache line
-
-struct FreeAligned {
-  void operator()(double* p) const { ::operator delete[](p, std::align_val_t{kAlign}); }
-};
-
-// theta's rows w_k | b_k with every row at an aligned address: theta's own rows are d + 1
-// doubles apart, so that most loads from it would touch two cache lines.
-struct AlignedRows {
-  Index stride;
-  std::unique_ptr<double[], FreeAligned> at;
-
-  AlignedRows(Index rows, Index cols)
-      : stride((cols * 8 + kAlign - 1) / kAlign * (kAlign / 8)),
-        at(static_cast<double*>(::operator new[](static_cast<std::size_t>(rows* stride) * 8,
-                                                 std::align_val_t{kAlign}))) {}
-};
-
-}  // namespace
 
 void dense_logits(const float* x, Index rows, Index d, const double* theta, Index outputs,
                   double* z) {
-  const AlignedRows w(outputs, d + 1);
-  for (Index k = 0; k < outputs; ++k)
-    std::copy_n(theta + k * (d + 1), d + 1, w.at.get() + k * w.stride);
-  FMD_SELECT(dense_logits)(x, rows, d, w.at.get(), w.stride, outputs, z);
+  AlignedRows w(outputs, d);
+  for (Index k = 0; k < outputs; ++k) {
+    std::copy_n(theta + k * (d + 1), d, w.row(k));
+    w.intercept()[k] = theta[k * (d + 1) + d];
+  }
+  FMD_SELECT(dense_logits)(x, rows, d, w, z);
 }
 
 void dense_vjp(const float* x, Index rows, Index d, const double* h, Index outputs,
                double* into) {
-  const AlignedRows g(outputs, d + 1);
-  std::fill_n(g.at.get(), outputs * g.stride, 0.0);
-  FMD_SELECT(dense_vjp)(x, rows, d, h, outputs, g.at.get(), g.stride);
-  for (Index k = 0; k < outputs; ++k)
-    for (Index j = 0; j <= d; ++j)
-      into[k * (d + 1) + j] += g.at[static_cast<std::size_t>(k * g.stride + j)];
+  AlignedRows g(outputs, d);
+  FMD_SELECT(dense_vjp)(x, rows, d, h, g);
+  for (Index k = 0; k < outputs; ++k) {
+    for (Index j = 0; j < d; ++j) into[k * (d + 1) + j] += g.row(k)[j];
+    into[k * (d + 1) + d] += g.intercept()[k];
+  }
 }
 
 void widen(const float* x, Index count, double scale, double* to) {
@@ -91,6 +110,14 @@ void widen(const float* x, Index count, double scale, double* to) {
 }
 
 void exp_nonpositive(double* v, Index count) { FMD_SELECT(exp_nonpositive)(v, count); }
+
+void softmax(const double* z, Index rows, Index outputs, double* p) {
+  // Few rows at a time: three passes over what stays in the first-level cache.
+  const Index tile = std::max<Index>(1, 2000 / outputs);
+  const auto of_rows = FMD_SELECT(softmax);
+  for (Index i = 0; i < rows; i += tile)
+    of_rows(z + i * outputs, std::min(tile, rows - i), outputs, p + i * outputs);
+}
 
 void sigmoid(const double* z, Index count, double* p, double* q) {
   FMD_SELECT(sigmoid)(z, count, p, q);

@@ -23,6 +23,9 @@ void widen(const float* x, Index count, double scale, double* to);
 // v_j = exp(v_j) for v_j <= 0, to about 1 ulp.
 void exp_nonpositive(double* v, Index count);
 
+// p = softmax of each row of z (rows x outputs); z and p must not overlap.
+void softmax(const double* z, Index rows, Index outputs, double* p);
+
 // p_j = 1 / (1 + exp(-z_j)) and q_j = 1 - p_j without cancellation.
 void sigmoid(const double* z, Index count, double* p, double* q);
 

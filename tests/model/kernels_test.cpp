@@ -64,6 +64,21 @@ TEST(LogisticKernel, AgreesWithTheLibraryOnBothSides) {
   }
 }
 
+TEST(SoftmaxKernel, EveryCountOfOutputsAgreesWithTheDefinition) {
+  Rng rng(6, "softmax");
+  for (Index outputs = 2; outputs <= 21; ++outputs) {
+    Matrix z(300, outputs), p(300, outputs), expected(300, outputs);
+    for (double& value : z.reshaped()) value = 30 * rng.normal();
+    kernels::softmax(z.data(), 300, outputs, p.data());
+    for (Index i = 0; i < 300; ++i) {
+      expected.row(i) = (z.row(i).array() - z.row(i).maxCoeff()).exp();
+      expected.row(i) /= expected.row(i).sum();
+    }
+    ASSERT_CLOSE(p, expected, 1e-15);
+    ASSERT_LE((p.array() / expected.array() - 1).abs().maxCoeff(), 1e-14);
+  }
+}
+
 TEST(DenseKernels, EveryCountOfRowsFeaturesAndOutputsAgreesWithPlainLoops) {
   Rng rng(5, "kernels");
   for (const Index rows : {1, 2, 3, 5, 9}) {
