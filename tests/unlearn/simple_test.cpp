@@ -120,8 +120,9 @@ TEST(ShiftToRate, HitsTheRateAndMovesOneIntercept) {
           const Vector change = theta - p.theta0;
           EXPECT_LE((change.array() != 0).count(), 1);
           const Index stride = p.head.inputs() + 1;
-          for (Index j = 0; j < p.dim(); ++j)
+          for (Index j = 0; j < p.dim(); ++j) {
             if (j % stride != stride - 1) EXPECT_EQ(change[j], 0);
+          }
         }
 }
 
