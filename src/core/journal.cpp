@@ -94,10 +94,13 @@ void finish(const Journal& journal, std::vector<disk::File> notes) {
   }
   sync_folders(journal.targets);
   disk::remove(journal_of(journal.out));
-  disk::sync_folder(journal.out.parent_path());
-  notes.clear();
-  for (const Path& target : journal.targets)
-    if (target != journal.out) remove_note(target, journal.out);
+  try {
+    disk::sync_folder(journal.out.parent_path());
+    notes.clear();
+    for (const Path& target : journal.targets)
+      if (target != journal.out) remove_note(target, journal.out);
+  } catch (const Error&) {  // the set is in place; a note without a list does no harm
+  }
 }
 
 // The journal beside this target, locked; not open when there is none.
@@ -154,7 +157,14 @@ Path temporary_of(const Path& target) {
 
 Path journal_of(const Path& target) { return target.string() + disk::kJournal; }
 
+void remove_if_dead(const Path& temporary) {
+  const disk::File file = disk::open_existing(temporary);
+  if (file.is_open() && disk::lock(file, false) && disk::is_at(file, temporary))
+    disk::remove(temporary);
+}
+
 void finish_pending(const Path& target) {
+  remove_if_dead(temporary_of(journal_of(target)));  // killed while writing the journal
   const disk::File found = lock_journal(target);
   if (!found.is_open()) return;
   const Journal journal = read_journal(journal_of(target));

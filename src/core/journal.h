@@ -32,6 +32,9 @@ using disk::Path;
 // Waits for one that is just being committed.
 void finish_pending(const Path& target);
 
+// Removes a temporary file if the run that made it is dead.
+void remove_if_dead(const Path& temporary);
+
 // A new, locked temporary file for this resolved target, in place of one that a killed run
 // left. Throws Error(cannot_write) when a living run has it.
 [[nodiscard]] disk::File claim_temporary(const Path& target);

@@ -67,9 +67,7 @@ void sweep(const Path& out) {
   for (const Path& target : targets) journal::finish_pending(target);
   for (const Path& path : temporaries) {
     try {
-      const disk::File file = disk::open_existing(path);
-      if (file.is_open() && disk::lock(file, false) && disk::is_at(file, path))
-        disk::remove(path);
+      journal::remove_if_dead(path);
     } catch (const Error&) {  // a reader without the right to write: it only looks untidy
     }
   }
