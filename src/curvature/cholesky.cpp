@@ -9,8 +9,8 @@ namespace fmd {
 namespace {
 
 constexpr double kSmallestRcond = 1e-12;
-constexpr double kDampingShare = 1e-4;     // of the mean eigenvalue
-constexpr double kExternalShare = 1e-2;    // H from other rows than the training rows
+constexpr double kDampingShare = 1e-4;   // of the mean eigenvalue
+constexpr double kExternalShare = 1e-2;  // H from other rows than the training rows
 constexpr int kMostTries = 20;
 
 // Cholesky factor in place (row-major lower); false when A is not positive definite.
@@ -52,7 +52,8 @@ class Cholesky final : public InverseHessian {
     Eigen::MatrixXd x = b;
     solve_factored(L_, x);
     Eigen::MatrixXd rest = b - H_ * x;
-    // One round of refinement: the residual falls to rounding also for large condition numbers.
+    // One round of refinement: the residual falls to rounding also for large condition
+    // numbers.
     Eigen::MatrixXd correction = rest;
     solve_factored(L_, correction);
     const Eigen::MatrixXd refined = x + correction;
@@ -98,24 +99,26 @@ Attempt damped(const Matrix& H, double damping) {
 }
 
 [[noreturn]] void not_positive(double damping) {
-  throw Error(ErrorKind::numerical,
-              fmt::format("cholesky: the matrix is not positive definite with damping {}",
-                          damping),
-              "use a larger damping, or leave it to the rule");
+  throw Error(
+      ErrorKind::numerical,
+      fmt::format("cholesky: the matrix is not positive definite with damping {}", damping),
+      "use a larger damping, or leave it to the rule");
 }
 
 }  // namespace
 
-std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H, const DampingOptions& options) {
+std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,
+                                              const DampingOptions& options) {
   if (H.rows() != H.cols()) {
-    throw Error(ErrorKind::bad_shape,
-                fmt::format("cholesky: the matrix is {} x {}, must be square", H.rows(),
-                            H.cols()));
+    throw Error(
+        ErrorKind::bad_shape,
+        fmt::format("cholesky: the matrix is {} x {}, must be square", H.rows(), H.cols()));
   }
   require_option(options.damping >= 0 || options.damping == -1, "cholesky", "damping",
                  options.damping, ">= 0, or -1 for the rule");
   if (!H.allFinite())
-    throw Error(ErrorKind::numerical, "cholesky: the matrix has entries that are not finite");
+    throw Error(ErrorKind::numerical,
+                "cholesky: the matrix has entries that are not finite");
 
   const Index n = H.rows();
   Attempt attempt = damped(H, 0);
@@ -133,7 +136,8 @@ std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H, const DampingOpti
     attempt = damped(H, damping);
   }
   if (!attempt.ok) not_positive(damping);
-  return std::make_unique<Cholesky>(std::move(attempt.H), std::move(attempt.L), damping, rcond);
+  return std::make_unique<Cholesky>(std::move(attempt.H), std::move(attempt.L), damping,
+                                    rcond);
 }
 
 bool solve_spd(Matrix A, Vector& b) {

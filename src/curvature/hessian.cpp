@@ -19,11 +19,11 @@ HessianSum::HessianSum(Index inputs, Index outputs)
       outputs_(outputs),
       sum_(Matrix::Zero(pairs_of(outputs) * (inputs + 1), inputs + 1)) {}
 
-void HessianSum::add(const FeatureBlock& block, const Matrix& p, std::span<const double> w) {
+void HessianSum::add(const FeatureBlock& block, const Matrix& p,
+                     std::span<const double> w) {
   const Index n = inputs_ + 1;
   require_size("hessian", "p", p.size(), block.rows * classes_of(outputs_));
-  if (!w.empty())
-    require_size("hessian", "w", static_cast<Index>(w.size()), block.rows);
+  if (!w.empty()) require_size("hessian", "w", static_cast<Index>(w.size()), block.rows);
   std::vector<double> weight(static_cast<std::size_t>(block.rows));
   for (Index k = 1; k < classes_of(outputs_); ++k) {
     for (Index l = 0; l < k; ++l) {
@@ -47,7 +47,8 @@ void HessianSum::save(ByteWriter& out) const {
   out.put(inputs_);
   out.put(outputs_);
   out.put(rows_);
-  out.put_array(std::span<const double>(sum_.data(), static_cast<std::size_t>(sum_.size())));
+  out.put_array(
+      std::span<const double>(sum_.data(), static_cast<std::size_t>(sum_.size())));
 }
 
 HessianSum HessianSum::load(ByteReader& in) {
@@ -61,14 +62,14 @@ HessianSum HessianSum::load(ByteReader& in) {
   const bool fits = state.inputs_ >= 0 && state.inputs_ < kMost && state.outputs_ >= 1 &&
                     state.outputs_ < kMost && state.rows_ >= 0;
   const Index n = state.inputs_ + 1;
-  if (!fits || static_cast<double>(values.size()) !=
-                   static_cast<double>(pairs_of(state.outputs_)) * static_cast<double>(n * n)) {
+  if (!fits ||
+      static_cast<double>(values.size()) !=
+          static_cast<double>(pairs_of(state.outputs_)) * static_cast<double>(n * n)) {
     throw Error(ErrorKind::bad_model,
                 fmt::format("hessian state: {} numbers do not fit {} inputs and {} outputs",
                             values.size(), state.inputs_, state.outputs_));
   }
-  state.sum_ =
-      Eigen::Map<const Matrix>(values.data(), pairs_of(state.outputs_) * n, n);
+  state.sum_ = Eigen::Map<const Matrix>(values.data(), pairs_of(state.outputs_) * n, n);
   return state;
 }
 

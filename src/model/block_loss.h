@@ -12,7 +12,8 @@ namespace fmd {
 void block_probabilities(const Matrix& z, Eigen::Ref<Matrix> p);
 
 // Turns a block's logits into d(w L) / dz in place and returns sum_i w_i L_i over entries
-// [first, first + z.rows()) of rows. Weight 0 counts as removed: such a row's label is not read.
+// [first, first + z.rows()) of rows. Weight 0 counts as removed: such a row's label is not
+// read.
 double block_loss_gradient(const Rows& rows, Index first, Matrix& z);
 
 // The weights of a block's entries; empty when all are 1.

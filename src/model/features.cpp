@@ -118,10 +118,11 @@ void check_row(const CsrRows& csr, Index row) {
   for (Index e = from; e < to; ++e) {
     const std::int32_t column = csr.column[at(e)];
     if (column <= last || column >= csr.cols) {
-      throw Error(ErrorKind::bad_shape,
-                  fmt::format("features: row {} has column {} after {}, columns must ascend "
-                              "and be below {}",
-                              row, column, last, csr.cols));
+      throw Error(
+          ErrorKind::bad_shape,
+          fmt::format("features: row {} has column {} after {}, columns must ascend "
+                      "and be below {}",
+                      row, column, last, csr.cols));
     }
     last = column;
   }

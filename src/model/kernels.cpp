@@ -7,7 +7,6 @@
 
 #include "core/simd.h"
 
-// NOLINTBEGIN(bugprone-suspicious-include)
 #define FMD_ISA portable
 #define FMD_LANES 2
 #define FMD_TARGET
@@ -45,7 +44,6 @@
 #undef FMD_FMA
 #undef FMD_WIDEN
 #endif
-// NOLINTEND(bugprone-suspicious-include)
 
 namespace fmd::kernels {
 namespace {

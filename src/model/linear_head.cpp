@@ -33,7 +33,8 @@ Matrix by_feature(const Vector& theta, Index inputs, Index outputs) {
   return Eigen::Map<const Matrix>(theta.data(), outputs, inputs + 1).transpose();
 }
 
-void sparse_logits(const FeatureBlock& block, const Vector& theta, Index outputs, double* z) {
+void sparse_logits(const FeatureBlock& block, const Vector& theta, Index outputs,
+                   double* z) {
   if (outputs == 1) return one_sparse_logit(block, theta.data(), z);
   const Matrix w = by_feature(theta, block.cols, outputs);
   for (Index i = 0; i < block.rows; ++i) {
@@ -85,7 +86,8 @@ void LinearHead::logits(const FeatureBlock& block, const Vector& theta, Matrix& 
   if (block.sparse()) {
     sparse_logits(block, theta, outputs_, z.data());
   } else {
-    kernels::dense_logits(block.dense, block.rows, inputs_, theta.data(), outputs_, z.data());
+    kernels::dense_logits(block.dense, block.rows, inputs_, theta.data(), outputs_,
+                          z.data());
   }
 }
 

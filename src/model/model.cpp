@@ -32,14 +32,16 @@ std::unique_ptr<Features> TableBackbone::features(const Table& table,
   return as_features(encoder_.encode(table, rows));
 }
 
-std::unique_ptr<Features> TableBackbone::flipped(const Table& table, const Attribute& attribute,
+std::unique_ptr<Features> TableBackbone::flipped(const Table& table,
+                                                 const Attribute& attribute,
                                                  const PairPlan& plan, const Exec&) const {
   return as_features(encoder_.encode_flipped(table, attribute, plan.row, plan.to));
 }
 
 std::vector<std::string> Model::hashed_columns() const {
   std::vector<std::string> names;
-  for (const EncodedColumn& column : backbone->encoder().columns()) names.push_back(column.name);
+  for (const EncodedColumn& column : backbone->encoder().columns())
+    names.push_back(column.name);
   if (!task.label.empty()) names.push_back(task.label);
   return names;
 }

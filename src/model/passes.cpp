@@ -18,8 +18,8 @@ struct ObjectiveSum {
   }
   void save(ByteWriter& out) const {
     out.put(value);
-    out.put_array(
-        std::span<const double>(gradient.data(), static_cast<std::size_t>(gradient.size())));
+    out.put_array(std::span<const double>(gradient.data(),
+                                          static_cast<std::size_t>(gradient.size())));
   }
   static ObjectiveSum load(ByteReader& in) {
     ObjectiveSum sum;
@@ -33,13 +33,15 @@ struct ObjectiveSum {
 
 void require_fit(const Head& head, const Rows& rows, const Vector& theta) {
   require_size("head", "theta", theta.size(), head.parameters());
-  if (rows.X == nullptr) throw Error(ErrorKind::bad_shape, "head: the rows have no features");
+  if (rows.X == nullptr)
+    throw Error(ErrorKind::bad_shape, "head: the rows have no features");
   require_size("head", "a row of features", rows.X->cols(), head.inputs());
 }
 
 }  // namespace
 
-Matrix all_logits(const Head& head, const Rows& rows, const Vector& theta, const Exec& exec) {
+Matrix all_logits(const Head& head, const Rows& rows, const Vector& theta,
+                  const Exec& exec) {
   require_fit(head, rows, theta);
   Matrix all(rows.size(), head.outputs());
   exec.for_each(block_count(rows.size()), [&](Index b) {
@@ -72,7 +74,9 @@ Objective objective(const Head& head, const Rows& rows, const Vector& theta, dou
   const double n = rows_in_mean > 0 ? rows_in_mean : static_cast<double>(rows.size());
   auto sum = reduce<ObjectiveSum>(
       block_count(rows.size()),
-      [&] { return ObjectiveSum{0, Vector::Zero(head.parameters())}; },
+      [&] {
+        return ObjectiveSum{0, Vector::Zero(head.parameters())};
+      },
       [&](ObjectiveSum& state, Index b) {
         Scratch scratch;
         Matrix z;

@@ -14,7 +14,8 @@ FeatureBlock Rows::block(Index b, Scratch& scratch) const {
   const Index first = b * kBlockRows;
   const Index count = std::min(kBlockRows, size() - first);
   FeatureBlock block = X->gather(
-      subset.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), scratch);
+      subset.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+      scratch);
   block.first = first;
   return block;
 }

@@ -10,28 +10,35 @@
 namespace fmd {
 
 struct DatasetFile {
-  std::string path;    // below the data folder, e.g. "adult/adult.data"
+  std::string path;  // below the data folder, e.g. "adult/adult.data"
   std::string sha256;
 };
 
 // A public data set that fmd knows by name.
 struct Dataset {
-  std::string name;         // "adult"
-  std::string title;        // one line
-  std::string source;       // where the public gets it, in words
-  Index rows = 0;           // after preparation
+  std::string name;                // "adult"
+  std::string title;               // one line
+  std::string source;              // where the public gets it, in words
+  Index rows = 0;                  // after preparation
   std::vector<DatasetFile> files;  // empty: built in
-  Task task;                // label, positive, favourable, attributes, types
+  Task task;                       // label, positive, favourable, attributes, types
 };
 
 [[nodiscard]] const std::vector<Dataset>& datasets();  // demo, adult, hmda, german, acs
 
-// The data set as a table with readable values, prepared as its description says (adult: complete
-// rows, AIF360's columns, race as White / Non-white; 98 features). Part "train" or "test" where the
-// set has its own split, "" = all rows. Throws Error(bad_option) for an unknown name (lists them),
-// Error(missing_dataset) that names the folder searched, the file and the source,
-// Error(wrong_checksum).
-[[nodiscard]] Table load_dataset(const std::string& name, const std::filesystem::path& data_folder,
+// The data set as a table with readable values, prepared as follows.
+//   demo    the embedded sample of 30,000 ACSIncome rows in words
+//   adult   complete rows, AIF360's columns (no fnlwgt), race as White / Non-white:
+//           98 features
+//   hmda    as published; deny is the label, and "no" is good for the person
+//   german  UCI's codes; sex is taken out of personal_status, which is dropped;
+//           foreign_worker as yes / no
+//   acs     332,900 rows; sex, race and income in words, other codes as categories
+// Part "train" or "test" where the set has its own split (adult), "" = all rows. Throws
+// Error(bad_option) for an unknown name (lists them), Error(missing_dataset) that names the
+// folder searched, the file and the source, Error(wrong_checksum).
+[[nodiscard]] Table load_dataset(const std::string& name,
+                                 const std::filesystem::path& data_folder,
                                  const std::string& part = "");
 [[nodiscard]] const Dataset& find_dataset(const std::string& name);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,18 +12,20 @@
 namespace fmd {
 
 // How one column becomes features, fitted on training rows only.
-//   number    (x - mean) / scale; a missing one counts as the mean (0), and when the training rows
-//             had missing ones a second feature is 1 there
-//   category  two levels (no missing, no bucket): one feature, 1 for levels[1]; else one feature per
-//             level, 1 where the row has it. Missing in training: the level "" is one of the levels.
+//   number    (x - mean) / scale, where scale is the standard deviation (1 when that is 0);
+//             a missing one counts as the mean (0), and when the training rows had missing
+//             ones a second feature is 1 there
+//   category  two levels (no missing, no bucket): one feature, 1 for levels[1]; else one
+//             feature per level, 1 where the row has it. Missing in training: the level ""
+//             is one of the levels.
 struct EncodedColumn {
   std::string name;
   ColumnKind kind = ColumnKind::number;
-  double mean = 0, scale = 1;        // number
-  Index missing = 0;                 // training cells that were missing
-  std::vector<std::string> levels;   // category, sorted by text
-  bool bucket = false;               // category: one more feature for unseen levels
-  Index first = 0;                   // first feature
+  double mean = 0, scale = 1;       // number
+  Index missing = 0;                // training cells that were missing
+  std::vector<std::string> levels;  // category, sorted by text
+  bool bucket = false;              // category: one more feature for unseen levels
+  Index first = 0;                  // first feature
   Index features = 1;
 
   bool operator==(const EncodedColumn&) const = default;
@@ -41,35 +44,51 @@ struct CsrRows {
 class Encoder {
  public:
   Encoder() = default;
-  // Fits on the given rows of the table (all when empty) and the given columns, in this order.
-  // Throws Error(bad_data) for a column without any value, Error(bad_value) for a number that is
-  // not finite.
-  Encoder(const Table& table, std::span<const std::string> columns, std::span<const Index> rows,
-          Unseen unseen);
+  // Fits on the given rows of the table (all when empty) and the given columns, in this
+  // order. Throws Error(missing_column), Error(bad_data) for a column without any value or
+  // named twice, Error(bad_value) for numbers that are not finite or too large to
+  // standardise.
+  Encoder(const Table& table, std::span<const std::string> columns,
+          std::span<const Index> rows, Unseen unseen);
 
   [[nodiscard]] Index features() const;
   [[nodiscard]] const std::vector<EncodedColumn>& columns() const { return columns_; }
-  [[nodiscard]] const EncodedColumn* find(const std::string& column) const;  // null: not read
-  [[nodiscard]] bool reads(const Attribute& attribute) const;   // any of its columns
-  [[nodiscard]] std::vector<std::string> feature_names() const; // "sex=Male", "age", "age is missing"
+  // Null: not read.
+  [[nodiscard]] const EncodedColumn* find(const std::string& column) const;
+  [[nodiscard]] bool reads(const Attribute& attribute) const;  // any of its columns
+  // "sex=Male", "age", "age is missing", "job=(unseen)"
+  [[nodiscard]] std::vector<std::string> feature_names() const;
   [[nodiscard]] std::map<std::string, ColumnKind> types() const;
 
-  // Features of the given rows (all when empty). Throws Error(missing_column), Error(bad_value), and
-  // Error(unknown_category) that names file, line, column and value, unless there is a bucket.
+  // Features of the given rows (all when empty), ascending within each row; a two-level
+  // category at its first level has no entry. A column of the other kind is read by its
+  // texts: "3" is a number. Throws Error(missing_column), Error(bad_value: no number, or
+  // one too far from the training rows for a float), and Error(unknown_category) that names
+  // file, line, column and value, unless there is a bucket. A missing category that
+  // training did not have is met like an unknown one.
   [[nodiscard]] CsrRows encode(const Table& table, std::span<const Index> rows = {}) const;
 
-  // Features of rows[i] with the attribute set to value to[i]; columns of the attribute that the
-  // encoder does not read are left alone.
+  // How many number cells of the columns it reads are missing (each counts as the mean).
+  [[nodiscard]] Index missing_numbers(const Table& table) const;
+
+  // Features of rows[i] with the attribute set to value to[i]; columns of the attribute
+  // that the encoder does not read are left alone. No rows: none are encoded. Throws as
+  // encode does, and Error(bad_shape) when sizes or values do not fit.
   [[nodiscard]] CsrRows encode_flipped(const Table& table, const Attribute& attribute,
                                        std::span<const Index> rows,
                                        std::span<const std::int32_t> to) const;
 
+  // Doubles come back exactly. from_json trusts nothing: throws Error(bad_model) that names
+  // the source for text that to_json could not have written.
   [[nodiscard]] std::string to_json() const;
-  [[nodiscard]] static Encoder from_json(const std::string& text, const std::string& source);
+  [[nodiscard]] static Encoder from_json(const std::string& text,
+                                         const std::string& source);
 
   bool operator==(const Encoder&) const = default;
 
  private:
+  void place_features();  // first and features of every column
+
   std::vector<EncodedColumn> columns_;
 };
 

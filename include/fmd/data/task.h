@@ -13,10 +13,10 @@ namespace fmd {
 // An attribute whose use by the model is in question.
 struct AttributeSpec {
   std::string name;
-  std::vector<std::string> columns;  // the columns that carry it; usually just {name}
-  std::string pairs = "flip";        // flip | given:FILE
-  std::vector<std::string> values;   // values to flip between and to compare; empty = all
-  std::string reference;             // groups are compared against this value; empty = see Task
+  std::vector<std::string> columns = {};  // the columns that carry it; usually just {name}
+  std::string pairs = "flip";             // flip | given:FILE
+  std::vector<std::string> values = {};   // to flip between and to compare; empty = all
+  std::string reference = "";             // groups are compared against it; empty = none
 
   bool operator==(const AttributeSpec&) const = default;
 };
@@ -34,30 +34,31 @@ struct Limit {
 [[nodiscard]] Limit parse_limit(const std::string& text);
 [[nodiscard]] std::string to_string(const Limit& limit);
 
-// How categories that the encoder has not seen are met: as an error that names the cell, or as a
-// feature of their own that is 0 in training, so that the model answers as for "none of these".
+// How categories that the encoder has not seen are met: as an error that names the cell, or
+// as a feature of their own that is 0 in training, so that the model answers as for "none
+// of these".
 enum class Unseen { error, bucket };
 
-// What is predicted, what counts as good for a person, and about whom we ask. Comes from flags,
-// task.toml and the model, in this order of precedence (see merge).
+// What is predicted, what counts as good for a person, and about whom we ask. Comes from
+// flags, task.toml and the model, in this order of precedence (see merge).
 struct Task {
   std::string label;                 // column of the label; empty = no labels
-  std::vector<std::string> classes;  // label values in order of the model's outputs; for two
-                                     // classes {negative, positive}
-  std::string favorable;             // the class that is good for the person; default: positive
-                                     // of two classes, none of many
-  double threshold = 0.5;            // two classes: positive when p(positive) >= threshold
-  std::optional<double> rate;        // train: choose the threshold so that this share of the
-                                     // training rows is answered positive
+  std::vector<std::string> classes;  // label values in order of the model's outputs; for
+                                     // two classes {negative, positive}
+  std::string favorable;       // the class that is good for the person; default: positive
+                               // of two classes, none of many
+  double threshold = 0.5;      // two classes: positive when p(positive) >= threshold
+  std::optional<double> rate;  // train: choose the threshold so that this share of the
+                               // training rows is answered positive
   std::vector<AttributeSpec> attributes;
-  std::string weight;                // column of row weights; empty = 1
-  std::string id;                    // column that joins given pairs and groups
-  std::vector<std::string> ignore;   // columns that are no inputs
+  std::string weight;               // column of row weights; empty = 1
+  std::string id;                   // column that joins given pairs and groups
+  std::vector<std::string> ignore;  // columns that are no inputs
   std::map<std::string, ColumnKind> types;
   Unseen unseen = Unseen::error;
   std::vector<Limit> limits;
-  Index min_group = 100;             // smaller groups are listed, not compared
-  Index min_label = 20;              // fewer favourable (or unfavourable) labels: no TPR (or FPR)
+  Index min_group = 100;  // smaller groups are listed, not compared
+  Index min_label = 20;   // fewer favourable (or unfavourable) labels: no TPR (or FPR)
 
   [[nodiscard]] bool binary() const { return classes.size() == 2; }
   // Position in classes, -1 when there is none.
@@ -69,39 +70,56 @@ struct Task {
 
 // What flags or a task.toml say; what they leave out stays as it was.
 struct TaskOverrides {
-  std::optional<std::string> label, positive, favorable, weight, id, threshold;  // "0.3", "rate=.2"
-  std::optional<std::vector<std::string>> attributes;  // names, or full specs below
-  std::optional<std::vector<AttributeSpec>> attribute_specs;
-  std::optional<std::vector<std::string>> ignore, classes;
-  std::optional<std::string> pairs, unseen;
-  std::optional<std::map<std::string, ColumnKind>> types;
-  std::optional<std::vector<Limit>> limits;
-  std::optional<Index> min_group, min_label;
+  std::optional<std::string> label = {};
+  std::optional<std::string> positive = {};
+  std::optional<std::string> favorable = {};
+  std::optional<std::string> threshold = {};  // "0.3", "rate=.2"
+  std::optional<std::string> weight = {};
+  std::optional<std::string> id = {};
+  std::optional<std::vector<std::string>> attributes = {};  // names, or full specs below
+  std::optional<std::vector<AttributeSpec>> attribute_specs = {};
+  std::optional<std::vector<std::string>> ignore = {};
+  std::optional<std::vector<std::string>> classes = {};
+  std::optional<std::string> pairs = {};
+  std::optional<std::string> unseen = {};
+  std::optional<std::map<std::string, ColumnKind>> types = {};
+  std::optional<std::vector<Limit>> limits = {};
+  std::optional<Index> min_group = {};
+  std::optional<Index> min_label = {};
 };
 
-// Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or "rate=R"),
-// weight, id, ignore, unseen, min_group, min_label, [types], [[attributes]] (name, columns, pairs,
-// values, reference) or attributes = ["sex", "race"], [limits] ("co:sex" = 0.02).
-// Throws Error(bad_task) with file, line and key; an unknown key is an error that lists the keys.
+// Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or
+// "rate=R"), weight, id, ignore, unseen, min_group, min_label, [types], [[attributes]]
+// (name, columns, pairs, values, reference) or attributes = ["sex", "race"], [limits]
+// ("co:sex" = 0.02). Throws Error(bad_task) with file, line and key; an unknown key is an
+// error that lists the keys.
 [[nodiscard]] TaskOverrides read_task(const std::filesystem::path& path);
 
-// task with the overrides applied; an attribute named twice keeps the richer spec.
-// Throws Error(bad_task, bad_option) when they contradict (favorable no class, threshold outside
-// (0, 1), an attribute that is the label).
+// task with the overrides applied. A list of attributes replaces the task's list; one that
+// is only named keeps what the task knew of it. `positive` swaps two known classes so that
+// it stands last; while no classes are known it changes nothing (label_classes takes it).
+// Types are added. Throws Error(bad_option) for a value that makes no sense (threshold
+// outside (0, 1), positive no class) and Error(bad_task) when the result contradicts itself
+// (favorable no class, an attribute that is the label).
 [[nodiscard]] Task merge(Task task, const TaskOverrides& overrides);
 
-// JSON text, for the model file's `fmd.task` metadata and for receipts.
+// JSON text, for the model file's `fmd.task` metadata and for receipts. Doubles come back
+// exactly. task_from_json throws Error(bad_model) that names the source for anything
+// to_json cannot write.
 [[nodiscard]] std::string to_json(const Task& task);
 [[nodiscard]] Task task_from_json(const std::string& text, const std::string& source);
 
 // The label of every row as a class number; -1 where the label is missing. Throws
-// Error(missing_column), Error(bad_value) naming the row and the classes when a label is unknown.
+// Error(missing_column), Error(bad_value) naming the row and the classes when a label is
+// unknown.
 [[nodiscard]] std::vector<std::int32_t> labels(const Table& table, const Task& task);
 
 // Label values of a training table in a stable order: two classes {negative, positive} with
 // `positive` last when given; otherwise sorted (numbers by value, else by text).
-// Throws Error(bad_data) when there are fewer than two, Error(bad_option) when positive is none.
-[[nodiscard]] std::vector<std::string> label_classes(const Table& table, const std::string& label,
+// Throws Error(bad_data) when there are fewer than two, Error(bad_option) when positive is
+// none.
+[[nodiscard]] std::vector<std::string> label_classes(const Table& table,
+                                                     const std::string& label,
                                                      const std::string& positive);
 
 }  // namespace fmd

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fmd/data/table.h"
+
+namespace fmd {
+
+// The published files' texts as tables with readable values.
+[[nodiscard]] Table adult_table(
+    const std::vector<std::string>& texts);  // adult.data, adult.test
+[[nodiscard]] Table german_table(const std::string& text);
+[[nodiscard]] Table acs_table(const std::string& text);
+
+}  // namespace fmd

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "fmd/core/types.h"
+
+namespace fmd {
+
+[[nodiscard]] inline std::size_t to_size(Index i) { return static_cast<std::size_t>(i); }
+
+enum class NumberText { number, other, out_of_range };
+
+// Long numbers and those with a point or an exponent.
+[[nodiscard]] NumberText parse_long_number(std::string_view text, double& value);
+
+// Decimal notation as in "12", "+3.5", ".5" or "1e-3"; never hex, "inf" or "nan".
+// out_of_range has the form of a number but no finite double. No blanks around it.
+[[nodiscard]] inline NumberText parse_number(std::string_view text, double& value) {
+  // Most cells of most tables are short whole numbers.
+  if (text.empty() || text.size() > 15) return parse_long_number(text, value);
+  std::int64_t sum = 0;
+  for (const char c : text) {
+    const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
+    if (digit > 9) return parse_long_number(text, value);
+    sum = 10 * sum + digit;
+  }
+  value = static_cast<double>(sum);
+  return NumberText::number;
+}
+
+// The shortest text that reads back as the same number.
+[[nodiscard]] std::string number_text(double value);
+
+// "1.0" and "01" as "1"; what is no number stays as it is. Makes texts of one value equal
+// where one file's column was read as numbers and another's as categories.
+[[nodiscard]] std::string canonical_text(std::string_view text);
+
+}  // namespace fmd

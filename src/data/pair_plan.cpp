@@ -1,0 +1,113 @@
+#include "fmd/data/pair_plan.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "data/keys.h"
+#include "data/level_index.h"
+#include "data/number.h"
+#include "data/words.h"
+#include "fmd/core/error.h"
+
+namespace fmd {
+namespace {
+
+// fmd_row, fmd_from, fmd_to in front of the table that is flipped.
+void add_plan_columns(const Attribute& attribute, const PairPlan& plan, Table& table) {
+  Column row{.name = "fmd_row"};
+  Column from{.name = "fmd_from", .kind = ColumnKind::category, .levels = attribute.values};
+  Column to{.name = "fmd_to", .kind = ColumnKind::category, .levels = attribute.values};
+  for (const Index r : plan.row) row.numbers.push_back(static_cast<double>(r + 1));
+  from.codes = plan.from;
+  to.codes = plan.to;
+  table.columns.insert(table.columns.begin(),
+                       {std::move(row), std::move(from), std::move(to)});
+}
+
+void set_cells(const Attribute& attribute, std::size_t which, const PairPlan& plan,
+               Column& column) {
+  LevelIndex index(column.levels);
+  std::vector<std::int32_t> codes;
+  for (const auto& cells : attribute.cells)
+    codes.push_back(column.kind == ColumnKind::category ? index.code(cells[which].text)
+                                                        : 0);
+  for (std::size_t i = 0; i < plan.to.size(); ++i) {
+    const std::size_t value = to_size(plan.to[i]);
+    if (column.kind == ColumnKind::number) {
+      column.numbers[i] = attribute.cells[value][which].number;
+    } else {
+      column.codes[i] = codes[value];
+    }
+  }
+  column.missing = 0;
+}
+
+}  // namespace
+
+PairPlan flip_plan(const Attribute& attribute, std::span<const Index> rows) {
+  PairPlan plan;
+  plan.attribute = attribute.name;
+  const auto values = static_cast<std::int32_t>(attribute.values.size());
+  const float weight = values > 1 ? 1.0F / static_cast<float>(values - 1) : 0.0F;
+  const auto add_row = [&](Index row) {
+    const std::int32_t own = attribute.code[to_size(row)];
+    if (own < 0) return;
+    for (std::int32_t other = 0; other < values; ++other) {
+      if (other == own) continue;
+      plan.row.push_back(row);
+      plan.from.push_back(own);
+      plan.to.push_back(other);
+      plan.weight.push_back(weight);
+    }
+  };
+  if (rows.empty()) {
+    for (Index row = 0; row < std::ssize(attribute.code); ++row) add_row(row);
+  } else {
+    for (const Index row : rows) add_row(row);
+  }
+  return plan;
+}
+
+Table flipped_table(const Table& table, const Attribute& attribute, const PairPlan& plan) {
+  for (const char* name : {"fmd_row", "fmd_from", "fmd_to"}) {
+    if (table.find(name) == nullptr) continue;
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: has a column \"{}\" already", table.source, name),
+                "give the original table, not one that was made by flipping");
+  }
+  Table result = select(table, plan.row);
+  for (std::size_t which = 0; which < attribute.columns.size(); ++which) {
+    for (Column& column : result.columns)
+      if (column.name == attribute.columns[which])
+        set_cells(attribute, which, plan, column);
+  }
+  add_plan_columns(attribute, plan, result);
+  return result;
+}
+
+GivenPairs join_pairs(const Table& table, const Table& given, const std::string& id) {
+  const Keys keys = read_keys(table, given, id);
+  const auto left = index_keys(keys.left, table, id);
+  const auto right = index_keys(keys.right, given, id);
+  const auto fail = [&id](const Table& with, Index row, const Table& without,
+                          const std::string& key) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}, column \"{}\": \"{}\" has no partner in {}",
+                            with.where(row), id, shorten(key), without.source),
+                "both files must have the same ids");
+  };
+  GivenPairs pairs;
+  for (std::size_t i = 0; i < keys.left.size(); ++i) {
+    const auto found = right.find(keys.left[i]);
+    if (found == right.end()) fail(table, static_cast<Index>(i), given, keys.left[i]);
+    pairs.row.push_back(static_cast<Index>(i));
+    pairs.other.push_back(found->second);
+  }
+  for (std::size_t i = 0; i < keys.right.size(); ++i)
+    if (!left.contains(keys.right[i]))
+      fail(given, static_cast<Index>(i), table, keys.right[i]);
+  return pairs;
+}
+
+}  // namespace fmd

@@ -1,0 +1,109 @@
+#include "fmd/data/table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "data/number.h"
+#include "data/words.h"
+#include "fmd/core/error.h"
+#include "fmd/data/csv.h"
+
+namespace fmd {
+
+Index Column::rows() const {
+  return kind == ColumnKind::number ? std::ssize(numbers) : std::ssize(codes);
+}
+
+std::string Column::text(Index row) const {
+  if (kind == ColumnKind::number) {
+    const double value = numbers[to_size(row)];
+    return std::isnan(value) ? "" : number_text(value);
+  }
+  const std::int32_t code = codes[to_size(row)];
+  return code < 0 ? "" : levels[to_size(code)];
+}
+
+Index Table::rows() const {
+  return columns.empty() ? std::ssize(line) : columns.front().rows();
+}
+
+const Column* Table::find(std::string_view name) const {
+  const auto at =
+      std::find_if(columns.begin(), columns.end(),
+                   [name](const Column& column) { return column.name == name; });
+  return at == columns.end() ? nullptr : &*at;
+}
+
+const Column& Table::column(std::string_view name) const {
+  if (const Column* found = find(name)) return *found;
+  std::vector<std::string> names;
+  for (const Column& column : columns) names.push_back(column.name);
+  const std::string nearest = nearest_word(name, names);
+  throw Error(ErrorKind::missing_column,
+              fmt::format("{}: no column \"{}\"; the columns are {}", source, name,
+                          list_words(names, 30)),
+              nearest.empty() ? "" : fmt::format("did you mean \"{}\"?", nearest));
+}
+
+std::string Table::where(Index row) const {
+  if (to_size(row) < line.size())
+    return fmt::format("{}, line {}", source, line[to_size(row)]);
+  return fmt::format("{}, row {}", source, row + 1);
+}
+
+Table select(const Table& table, std::span<const Index> rows) {
+  Table result;
+  result.source = table.source;
+  for (const Column& from : table.columns) {
+    Column& to = result.columns.emplace_back();
+    to.name = from.name;
+    to.kind = from.kind;
+    to.levels = from.levels;
+    for (const Index row : rows) {
+      if (from.kind == ColumnKind::number) {
+        to.numbers.push_back(from.numbers[to_size(row)]);
+        to.missing += std::isnan(to.numbers.back()) ? 1 : 0;
+      } else {
+        to.codes.push_back(from.codes[to_size(row)]);
+        to.missing += to.codes.back() < 0 ? 1 : 0;
+      }
+    }
+  }
+  if (!table.line.empty()) {
+    for (const Index row : rows) result.line.push_back(table.line[to_size(row)]);
+  }
+  return result;
+}
+
+std::string to_csv(const Table& table) {
+  // A line with nothing on it would be passed over when the text is read again.
+  const bool single = table.columns.size() == 1;
+  std::vector<std::vector<std::string>> levels;  // as cells, quoted once
+  std::string text;
+  for (const Column& column : table.columns) {
+    std::vector<std::string>& cells = levels.emplace_back();
+    for (const std::string& level : column.levels) cells.push_back(csv_cell(level));
+    if (levels.size() > 1) text += ',';
+    text += csv_cell(column.name);
+  }
+  text += '\n';
+  for (Index row = 0; row < table.rows(); ++row) {
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      const Column& column = table.columns[c];
+      if (c > 0) text += ',';
+      const std::size_t before = text.size();
+      if (column.kind == ColumnKind::number) {
+        text += column.text(row);
+      } else if (const std::int32_t code = column.codes[to_size(row)]; code >= 0) {
+        text += levels[c][to_size(code)];
+      }
+      if (single && text.size() == before) text += "\"\"";
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace fmd

@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "data/csv_scan.h"
+#include "fmd/core/error.h"
+
+namespace fmd {
+namespace {
+
+[[noreturn]] void fail_utf16(const std::string& source) {
+  throw Error(ErrorKind::bad_csv, fmt::format("{}: UTF-16 text, UTF-8 is needed", source),
+              "save it as \"CSV UTF-8\", or run: iconv -f UTF-16 -t UTF-8");
+}
+
+Index line_at(std::string_view text, std::size_t offset) {
+  return 1 +
+         std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
+}
+
+bool looks_like_utf16(std::string_view text) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) return true;
+  const std::string_view head = text.substr(0, 1000);
+  const auto nuls = std::count(head.begin(), head.end(), '\0');
+  return head.size() >= 4 && 3 * nuls >= std::ssize(head);
+}
+
+bool is_tail(unsigned char c) { return (c & 0xc0U) == 0x80U; }
+
+// Bytes of the UTF-8 character that begins here; 0 when it is none (overlong, surrogate,
+// cut off).
+std::size_t character_size(std::string_view s) {
+  const auto at = [&s](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char c = at(0);
+  if (c < 0x80) return 1;
+  if (c < 0xc2 || c > 0xf4) return 0;
+  const std::size_t size = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+  if (s.size() < size) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if (!is_tail(at(i))) return 0;
+  if ((c == 0xe0 && at(1) < 0xa0) || (c == 0xed && at(1) > 0x9f)) return 0;
+  if ((c == 0xf0 && at(1) < 0x90) || (c == 0xf4 && at(1) > 0x8f)) return 0;
+  return size;
+}
+
+// Offset of the first byte that is no UTF-8, or the text's size.
+std::size_t first_bad_byte(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    std::uint64_t word = 0;
+    while (i + 8 <= text.size()) {
+      std::memcpy(&word, text.data() + i, 8);
+      if ((word & 0x8080808080808080U) != 0) break;
+      i += 8;
+    }
+    if (i >= text.size()) break;
+    const std::size_t size = character_size(text.substr(i));
+    if (size == 0) return i;
+    i += size;
+  }
+  return i;
+}
+
+}  // namespace
+
+std::string_view checked_text(std::string_view text, const std::string& source) {
+  if (looks_like_utf16(text)) fail_utf16(source);
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const void* nul = text.empty() ? nullptr : std::memchr(text.data(), 0, text.size());
+  if (nul != nullptr) {
+    const auto offset =
+        static_cast<std::size_t>(static_cast<const char*>(nul) - text.data());
+    throw Error(ErrorKind::bad_csv,
+                fmt::format("{}, line {}: a NUL byte", source, line_at(text, offset)),
+                "the file is damaged or no text");
+  }
+  const std::size_t bad = first_bad_byte(text);
+  if (bad < text.size()) {
+    throw Error(ErrorKind::bad_csv,
+                fmt::format("{}, line {}: the byte 0x{:02x} is no UTF-8", source,
+                            line_at(text, bad), static_cast<unsigned char>(text[bad])),
+                "save it as \"CSV UTF-8\", or run: iconv -f WINDOWS-1252 -t UTF-8");
+  }
+  return text;
+}
+
+}  // namespace fmd

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fmd {
+
+// "a, b, c" for messages; after `limit` names "... (N in all)".
+[[nodiscard]] std::string list_words(const std::vector<std::string>& words,
+                                     std::size_t limit = 12);
+
+// The word with the fewest edits to `word`; "" when none is near (more than a third is
+// edited).
+[[nodiscard]] std::string nearest_word(std::string_view word,
+                                       const std::vector<std::string>& words);
+
+// A cell's text for a message: one line, at most some 60 bytes.
+[[nodiscard]] std::string shorten(std::string_view text);
+
+}  // namespace fmd

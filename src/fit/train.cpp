@@ -1,0 +1,242 @@
+#include "fmd/fit/train.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "core/check.h"
+#include "fit/quasi_newton.h"
+#include "fmd/core/rng.h"
+#include "fmd/curvature/hessian.h"
+#include "fmd/curvature/inverse_hessian.h"
+
+namespace fmd {
+namespace {
+
+constexpr double kSlow = 0.2;  // a smaller drop of the gradient asks for a new Hessian
+constexpr double kLeastDamping = 1e-10;  // of the mean eigenvalue
+constexpr int kMostHalvings = 30;
+constexpr double kSampleGradient = 1e-3;
+constexpr int kSampleSteps = 6;
+
+// F on some rows, with what is needed to minimise it.
+struct Problem {
+  const LinearHead& head;
+  const Rows& rows;
+  double l2;
+  double n;
+  const Exec& exec;
+
+  [[nodiscard]] Objective at(const Vector& theta) const {
+    return objective(head, rows, theta, l2, n, exec);
+  }
+  [[nodiscard]] std::shared_ptr<const InverseHessian> inverse(const Vector& theta) const {
+    const HessianOptions options{.l2 = l2, .rows_in_mean = n, .gauge = true};
+    const Matrix H = hessian(head, rows, theta, options, exec);
+    std::shared_ptr<const InverseHessian> inverse = make_cholesky(H);
+    if (inverse->damping() == 0) return inverse;
+    // The rule's damping is made for answers, where it must hide what the rows do not tell;
+    // on the way to an optimum it only slows down, so the least that gives a factor is
+    // better.
+    const double least = kLeastDamping * H.trace() / static_cast<double>(H.rows());
+    try {
+      if (least > 0) return make_cholesky(H, {.damping = least});
+    } catch (const Error&) {
+      return inverse;
+    }
+    return inverse;
+  }
+};
+
+struct State {
+  Vector theta;
+  Objective F;
+  int gradients = 0;
+  int hessians = 0;
+  bool stuck = false;
+};
+
+// The longest step theta + t direction, t = 1, 1/2, 1/4 ..., that does not raise F. Near
+// the optimum F is flat to rounding; there a smaller gradient counts.
+bool line_search(const Problem& problem, State& state, const Vector& direction) {
+  const double slack = 4 * std::numeric_limits<double>::epsilon() * std::abs(state.F.value);
+  double t = 1;
+  for (int tries = 0; tries < kMostHalvings; ++tries, t /= 2) {
+    const Vector theta = state.theta + t * direction;
+    Objective F = problem.at(theta);
+    ++state.gradients;
+    const bool lower = F.value < state.F.value - slack;
+    const bool flat =
+        F.value <= state.F.value + slack && F.gradient.norm() < state.F.gradient.norm();
+    if (!(lower || flat) || !F.gradient.allFinite()) continue;
+    state.theta = theta;
+    state.F = std::move(F);
+    return true;
+  }
+  return false;
+}
+
+// Minimises from state.theta until |grad| <= target or `most` steps are done.
+void minimise(const Problem& problem, double target, int most, State& state) {
+  std::unique_ptr<QuasiNewton> curvature;
+  for (int step = 0; step < most && !(state.F.gradient.norm() <= target); ++step) {
+    const bool fresh = curvature == nullptr;
+    if (fresh) {
+      const auto inverse = problem.inverse(state.theta);
+      curvature = std::make_unique<QuasiNewton>(
+          [inverse](const Vector& g) -> Vector { return inverse->apply(g).x.col(0); });
+      ++state.hessians;
+    }
+    const State before = state;
+    const bool moved = line_search(problem, state, -curvature->apply(state.F.gradient));
+    if (!moved && fresh) {
+      state.stuck = true;
+      return;
+    }
+    if (!moved || state.F.gradient.norm() > kSlow * before.F.gradient.norm()) {
+      curvature = nullptr;
+    } else {
+      curvature->add(state.theta - before.theta, state.F.gradient - before.F.gradient);
+    }
+  }
+}
+
+// One row out of each stretch of equal length, at a random place: spread like a grid, blind
+// to periods in the order of rows.
+std::vector<Index> sample_rows(const Rows& rows, Index count) {
+  Rng rng(1, "train sample");
+  std::vector<Index> sample;
+  const Index size = rows.size();
+  for (Index i = 0; i < count; ++i) {
+    const Index first = i * size / count, last = (i + 1) * size / count;
+    sample.push_back(rows.row(first + rng.below(last - first)));
+  }
+  return sample;
+}
+
+// A start near the optimum from a few thousand rows, kept when F agrees.
+void start_on_sample(const Problem& problem, State& state) {
+  const Index count = std::max<Index>(4000, 10 * problem.head.parameters());
+  if (problem.rows.size() < 4 * count) return;
+  const auto sample = sample_rows(problem.rows, count);
+  Rows rows = problem.rows;
+  rows.subset = sample;
+  const double share =
+      static_cast<double>(count) / static_cast<double>(problem.rows.size());
+  const Problem small{problem.head, rows, problem.l2, problem.n * share, problem.exec};
+  State on_sample{state.theta, small.at(state.theta)};
+  minimise(small, kSampleGradient * on_sample.F.gradient.norm(), kSampleSteps, on_sample);
+  Objective F = problem.at(on_sample.theta);
+  ++state.gradients;
+  if (F.value < state.F.value && F.gradient.allFinite()) {
+    state.theta = on_sample.theta;
+    state.F = std::move(F);
+  }
+}
+
+// The class mean of softmax parameters changes no probability and only costs ridge; without
+// it every gradient has class sum 0, as the gauge term needs.
+void centre(const LinearHead& head, Vector& theta) {
+  if (head.outputs() == 1) return;
+  Eigen::Map<Matrix> W(theta.data(), head.outputs(), head.inputs() + 1);
+  const Eigen::RowVectorXd mean = W.colwise().mean();
+  W.rowwise() -= mean;
+}
+
+// Total weight of each class; checks the labels on the way.
+Vector class_weights(const LinearHead& head, const Rows& rows) {
+  const Index classes = classes_of(head.outputs());
+  Vector total = Vector::Zero(classes);
+  for (Index i = 0; i < rows.size(); ++i) {
+    const double w = rows.weight_of(i);
+    if (w == 0) continue;
+    if (!(w > 0) || !std::isfinite(w)) {
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("train: row {} has weight {}, must be >= 0", rows.row(i), w));
+    }
+    const std::int32_t y = rows.label(i);
+    if (y < 0 || y >= classes) {
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("train: row {} has label {}, must be 0 to {}", rows.row(i), y,
+                              classes - 1),
+                  "leave rows without a label out, or give them weight 0");
+    }
+    total[y] += w;
+  }
+  if (!(total.sum() > 0))
+    throw Error(ErrorKind::bad_data, "train: there are no rows", "give at least one row");
+  return total;
+}
+
+// Where F has no minimum (classes that a hyperplane separates, without ridge), the gradient
+// vanishes on the way to infinity as well; but Newton's step does not.
+bool runs_away(const Problem& problem, const State& state) {
+  const Vector step = problem.inverse(state.theta)->apply(state.F.gradient).x.col(0);
+  const double size = state.theta.lpNorm<Eigen::Infinity>();
+  return !(step.lpNorm<Eigen::Infinity>() <= 1e-4 * (1 + size));
+}
+
+void validate(const LinearHead& head, const Rows& rows, const TrainOptions& options,
+              const Vector& start) {
+  require_option(options.l2 >= 0 || options.l2 == -1, "train", "l2", options.l2,
+                 ">= 0, or -1 for 1/n");
+  require_option(options.relative_gradient > 0, "train", "relative_gradient",
+                 options.relative_gradient, "> 0");
+  require_option(options.max_iterations > 0, "train", "max_iterations",
+                 options.max_iterations, "> 0");
+  require_option(options.rows_in_mean >= 0, "train", "rows_in_mean", options.rows_in_mean,
+                 ">= 0");
+  if (rows.X == nullptr || rows.size() == 0)
+    throw Error(ErrorKind::bad_data, "train: there are no rows", "give at least one row");
+  require_size("train", "a row of features", rows.X->cols(), head.inputs());
+  require_size("train", "y", static_cast<Index>(rows.y.size()), rows.X->rows());
+  if (!rows.weight.empty())
+    require_size("train", "weight", static_cast<Index>(rows.weight.size()), rows.X->rows());
+  if (start.size() > 0) require_size("train", "start", start.size(), head.parameters());
+}
+
+}  // namespace
+
+TrainResult train_linear(const LinearHead& head, const Rows& rows,
+                         const TrainOptions& options, const Exec& exec,
+                         const Vector& start) {
+  validate(head, rows, options, start);
+  const Vector in_class = class_weights(head, rows);
+  const double n =
+      options.rows_in_mean > 0 ? options.rows_in_mean : static_cast<double>(rows.size());
+  const Problem problem{head, rows, options.l2 >= 0 ? options.l2 : 1 / n, n, exec};
+
+  State state{Vector::Zero(head.parameters()), {}};
+  state.F = problem.at(state.theta);
+  state.gradients = 1;
+  const double scale = state.F.gradient.norm();
+  const double target = options.relative_gradient * scale;
+  if (start.size() > 0) {
+    state.theta = start;
+    centre(head, state.theta);
+    state.F = problem.at(state.theta);
+    ++state.gradients;
+  } else {
+    start_on_sample(problem, state);
+  }
+  minimise(problem, target, options.max_iterations, state);
+
+  TrainResult result;
+  const bool reached = state.F.gradient.norm() <= target;
+  bool minimum = reached;
+  if (reached && (problem.l2 == 0 || in_class.minCoeff() == 0)) {
+    ++state.hessians;
+    minimum = !runs_away(problem, state);
+  }
+  result.summary = {.status = minimum ? TrainStatus::converged : TrainStatus::stopped,
+                    .iterations = state.gradients,
+                    .factorisations = state.hessians,
+                    .objective = state.F.value,
+                    .relative_gradient = scale > 0 ? state.F.gradient.norm() / scale : 0,
+                    .l2 = problem.l2};
+  result.theta = std::move(state.theta);
+  return result;
+}
+
+}  // namespace fmd

@@ -1,0 +1,187 @@
+#include "fmd/formats/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "fmd/core/bytes.h"
+#include "formats/safetensors_header.h"
+
+namespace fmd {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors is little-endian");
+
+constexpr std::uint64_t kMostHeader = 100'000'000;
+constexpr std::size_t kAlign = 8;
+
+[[noreturn]] void bad(const std::string& source, const std::string& what) {
+  throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),
+              "the file is damaged or cut off: copy or make it again");
+}
+
+// Bytes of one element; 0 = not a kind that the format has.
+Index element_size(const std::string& dtype) {
+  static const std::map<std::string, Index> kSizes = {
+      {"F64", 8}, {"I64", 8}, {"U64", 8},  {"F32", 4},     {"I32", 4},
+      {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2},     {"U16", 2},
+      {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
+  const auto found = kSizes.find(dtype);
+  return found == kSizes.end() ? 0 : found->second;
+}
+
+// Product of all; -1 when it does not fit.
+Index checked_product(const std::vector<Index>& factors, Index first) {
+  Index product = first;
+  for (const Index factor : factors)
+    if (factor < 0 || __builtin_mul_overflow(product, factor, &product)) return -1;
+  return product;
+}
+
+Tensor view_of(const std::string& name, const SafetensorsHeader::Entry& entry,
+               std::span<const std::uint8_t> data, const std::string& source) {
+  if (entry.offsets.size() != 2 || entry.offsets[0] > entry.offsets[1] ||
+      entry.offsets[1] > static_cast<Index>(data.size())) {
+    bad(source,
+        fmt::format("tensor '{}' lies outside the {} bytes of data", name, data.size()));
+  }
+  const Index size = element_size(entry.dtype);
+  if (size == 0)
+    bad(source, fmt::format("tensor '{}' has the unknown dtype '{}'", name, entry.dtype));
+  const Index length = entry.offsets[1] - entry.offsets[0];
+  if (checked_product(entry.shape, size) != length)
+    bad(source,
+        fmt::format("tensor '{}' has {} bytes, which its shape and dtype contradict", name,
+                    length));
+  return {entry.dtype, entry.shape,
+          data.subspan(static_cast<std::size_t>(entry.offsets[0]),
+                       static_cast<std::size_t>(length))};
+}
+
+// Every byte of the data belongs to exactly one tensor.
+void check_cover(const SafetensorsHeader& header, Index size, const std::string& source) {
+  std::vector<std::pair<Index, Index>> ranges;
+  for (const auto& [name, entry] : header.entries)
+    ranges.emplace_back(entry.offsets[0], entry.offsets[1]);
+  std::sort(ranges.begin(), ranges.end());
+  Index end = 0;
+  for (const auto& [first, last] : ranges) {
+    if (first != end)
+      bad(source,
+          fmt::format("tensors {} at byte {} of the data",
+                      first < end ? "overlap" : "leave a hole", std::min(first, end)));
+    end = last;
+  }
+  if (end != size)
+    bad(source, fmt::format("the tensors end at byte {} of {} bytes of data", end, size));
+}
+
+template <typename T>
+Tensor view(const char* dtype, const T* values, std::size_t count,
+            std::vector<Index> shape) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(values);
+  Tensor tensor{dtype, std::move(shape), {bytes, count * sizeof(T)}};
+  require_size("safetensors", "a tensor", static_cast<Index>(count), tensor.elements());
+  return tensor;
+}
+
+template <typename T>
+std::vector<double> numbers(const Tensor& tensor) {
+  std::vector<T> raw(tensor.bytes.size() / sizeof(T));
+  if (!raw.empty()) std::memcpy(raw.data(), tensor.bytes.data(), raw.size() * sizeof(T));
+  return {raw.begin(), raw.end()};
+}
+
+std::string header_text(const Safetensors& file) {
+  nlohmann::json header = nlohmann::json::object();
+  if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
+  std::size_t offset = 0;
+  for (const auto& [name, tensor] : file.tensors) {
+    header[name] = {{"dtype", tensor.dtype},
+                    {"shape", tensor.shape},
+                    {"data_offsets", {offset, offset + tensor.bytes.size()}}};
+    offset += tensor.bytes.size();
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorKind::bad_value, "safetensors: a name or a metadata text is not UTF-8",
+                "write texts in UTF-8");
+  }
+  while ((sizeof(std::uint64_t) + text.size()) % kAlign != 0) text += ' ';
+  return text;
+}
+
+}  // namespace
+
+Index Tensor::elements() const { return checked_product(shape, 1); }
+
+Safetensors Safetensors::parse(std::span<const std::uint8_t> bytes,
+                               const std::string& source) {
+  std::uint64_t length = 0;
+  if (bytes.size() < sizeof length)
+    bad(source, fmt::format("{} bytes are too short for a safetensors file", bytes.size()));
+  std::memcpy(&length, bytes.data(), sizeof length);
+  if (length > kMostHeader || length > bytes.size() - sizeof length)
+    bad(source, fmt::format("the safetensors header claims {} bytes, the file has {}",
+                            length, bytes.size()));
+  const auto header_bytes = bytes.subspan(sizeof length, static_cast<std::size_t>(length));
+  const auto data = bytes.subspan(sizeof length + static_cast<std::size_t>(length));
+  const std::string_view text(reinterpret_cast<const char*>(header_bytes.data()),
+                              header_bytes.size());
+  SafetensorsHeader header = parse_safetensors_header(text, source);
+  Safetensors file;
+  for (const auto& [name, entry] : header.entries)
+    file.tensors.emplace(name, view_of(name, entry, data, source));
+  check_cover(header, static_cast<Index>(data.size()), source);
+  file.metadata = std::move(header.metadata);
+  return file;
+}
+
+Bytes Safetensors::write() const {
+  for (const auto& [name, tensor] : tensors) {
+    if (checked_product(tensor.shape, element_size(tensor.dtype)) !=
+        static_cast<Index>(tensor.bytes.size()))
+      throw Error(ErrorKind::bad_shape,
+                  fmt::format("safetensors: tensor '{}' has {} bytes, which its shape and "
+                              "dtype contradict",
+                              name, tensor.bytes.size()));
+  }
+  const std::string header = header_text(*this);
+  ByteWriter out;
+  out.put_text(header);
+  for (const auto& [name, tensor] : tensors)
+    out.put_raw(tensor.bytes.data(), tensor.bytes.size());
+  return out.take();
+}
+
+Tensor tensor_view(const std::vector<double>& values, std::vector<Index> shape) {
+  return view("F64", values.data(), values.size(), std::move(shape));
+}
+
+Tensor tensor_view(const Matrix& values) {
+  return view("F64", values.data(), static_cast<std::size_t>(values.size()),
+              {values.rows(), values.cols()});
+}
+
+Tensor tensor_view(const std::vector<float>& values, std::vector<Index> shape) {
+  return view("F32", values.data(), values.size(), std::move(shape));
+}
+
+Tensor tensor_view(const std::vector<std::int64_t>& values, std::vector<Index> shape) {
+  return view("I64", values.data(), values.size(), std::move(shape));
+}
+
+std::vector<double> tensor_numbers(const Tensor& tensor, const std::string& name) {
+  if (tensor.dtype == "F64") return numbers<double>(tensor);
+  if (tensor.dtype == "F32") return numbers<float>(tensor);
+  throw Error(
+      ErrorKind::bad_model,
+      fmt::format("tensor '{}' has dtype {}, must be F64 or F32", name, tensor.dtype));
+}
+
+}  // namespace fmd
