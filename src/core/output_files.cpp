@@ -77,7 +77,7 @@ void sweep(const Path& out) {
 
 struct OutputFiles::State {
   Options options;
-  std::vector<Output> outputs;  // in the order of write(), reserved ones first
+  std::vector<Output> outputs;  // in the order in which they were first named
   bool valid = false;           // the journal stands: temporaries belong to it
 
   std::vector<Output>::iterator find(const Path& resolved) {
@@ -129,8 +129,7 @@ void OutputFiles::write(const Path& target, std::span<const std::uint8_t> bytes)
   auto& outputs = state_->outputs;
   state_->claim(target);
   const auto claimed = state_->find(journal::resolve(target));
-  std::rotate(claimed, claimed + 1, outputs.end());
-  Output& output = outputs.back();
+  Output& output = *claimed;
   const Path path = journal::temporary_of(output.target);
   try {
     if (output.written) disk::empty(output.file, path);
@@ -139,7 +138,7 @@ void OutputFiles::write(const Path& target, std::span<const std::uint8_t> bytes)
     output.written = true;
   } catch (...) {
     remove_quietly(path);
-    outputs.pop_back();
+    outputs.erase(claimed);
     throw;
   }
 }

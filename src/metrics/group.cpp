@@ -26,27 +26,44 @@ Comparison compare(const Rate& rate, int first, int second, double confidence) {
   return {first, second, rate.name, rate.difference(first, second, confidence)};
 }
 
-// The widest pair over all parts, turned to be positive.
+Interval turned(const Interval& difference) {
+  return difference.value < 0 ? -difference : difference;
+}
+
+// Of equal sizes the one that is known better, so that the numbering of groups decides
+// nothing.
+bool smaller(const Comparison& a, const Comparison& b) {
+  const Interval x = turned(a.difference), y = turned(b.difference);
+  return x.value != y.value ? x.value < y.value : x.low < y.low;
+}
+
+// The widest pair over all parts, turned to be positive. Intervals are worked out only for
+// the few pairs of largest size: a cross of attributes may have thousands.
 void find_widest(const std::vector<Part>& parts, double confidence, GroupMeasure& measure) {
-  const Part* part = nullptr;
-  int first = -1, second = -1;
-  double widest = -1;
-  for (const Part& p : parts) {
-    const auto groups = static_cast<Index>(p.groups.size());
-    measure.pairs += groups * (groups - 1) / 2;
-    for (std::size_t i = 0; i < p.groups.size(); ++i) {
-      for (std::size_t j = i + 1; j < p.groups.size(); ++j) {
-        const double gap = difference(*p.rate, p.groups[i], p.groups[j]);
-        if (!(std::abs(gap) > widest)) continue;
-        widest = std::abs(gap);
-        part = &p;
-        first = gap >= 0 ? p.groups[i] : p.groups[j];
-        second = gap >= 0 ? p.groups[j] : p.groups[i];
+  struct Pair {
+    const Rate* rate;
+    int first, second;
+  };
+  std::vector<Pair> widest;
+  double size = -1;
+  for (const Part& part : parts) {
+    for (std::size_t i = 0; i < part.groups.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j, ++measure.pairs) {
+        const double gap = difference(*part.rate, part.groups[i], part.groups[j]);
+        if (!(std::abs(gap) >= size)) continue;
+        if (std::abs(gap) > size) widest.clear();
+        size = std::abs(gap);
+        const bool up = gap > 0;
+        widest.push_back({part.rate, part.groups[up ? i : j], part.groups[up ? j : i]});
       }
     }
   }
-  measure.widest =
-      compare(*part->rate, first, second, adjusted_confidence(confidence, measure.pairs));
+  const double adjusted = adjusted_confidence(confidence, measure.pairs);
+  for (const Pair& pair : widest) {
+    const Comparison found = compare(*pair.rate, pair.first, pair.second, adjusted);
+    if (!measure.widest.difference.defined() || smaller(measure.widest, found))
+      measure.widest = found;
+  }
 }
 
 void against_reference(const std::vector<Part>& parts, int reference, double confidence,
@@ -58,13 +75,9 @@ void against_reference(const std::vector<Part>& parts, int reference, double con
     for (const int other : part.groups)
       if (other != reference)
         measure.comparisons.push_back(compare(*part.rate, reference, other, adjusted));
-  const auto largest =
-      std::max_element(measure.comparisons.begin(), measure.comparisons.end(),
-                       [](const auto& a, const auto& b) {
-                         return std::abs(a.difference.value) < std::abs(b.difference.value);
-                       });
-  measure.value =
-      largest->difference.value < 0 ? -largest->difference : largest->difference;
+  measure.value = turned(
+      std::max_element(measure.comparisons.begin(), measure.comparisons.end(), smaller)
+          ->difference);
 }
 
 // Fills a measure from the rates it is made of, or says why it cannot be.
@@ -94,23 +107,25 @@ GroupMeasure make_measure(const std::string& name, const std::vector<const Rate*
 }
 
 void set_ratio(const Rate& selection, double confidence, GroupReport& report) {
-  int lowest = -1, highest = -1;
-  Index compared = 0;
-  for (int g = 0; g < static_cast<int>(report.groups.size()); ++g) {
-    if (!selection.enough(g) || !selection.reason.empty()) continue;
-    ++compared;
-    if (lowest < 0 || selection.value(g) < selection.value(lowest)) lowest = g;
-    if (highest < 0 || selection.value(g) > selection.value(highest)) highest = g;
-  }
-  if (compared < 2) return;
-  // All rates equal: any other group stands for the lowest.
-  for (int g = 0; lowest == highest; ++g)
-    if (g != highest && selection.enough(g)) lowest = g;
-  const RateCount& low = selection.counts[at(lowest)];
-  const RateCount& high = selection.counts[at(highest)];
+  std::vector<int> groups;
+  for (int g = 0; g < static_cast<int>(report.groups.size()); ++g)
+    if (selection.enough(g)) groups.push_back(g);
+  if (groups.size() < 2 || !selection.reason.empty()) return;
+  // By rate; the larger groups outside among equal rates.
+  const auto rows = [&](int g) { return selection.counts[at(g)].of; };
+  const auto below = [&](int a, int b) { return selection.value(a) < selection.value(b); };
+  const int low = *std::min_element(groups.begin(), groups.end(), [&](int a, int b) {
+    return below(a, b) || (!below(b, a) && rows(a) > rows(b));
+  });
+  std::erase(groups, low);
+  const int high = *std::max_element(groups.begin(), groups.end(), [&](int a, int b) {
+    return below(a, b) || (!below(b, a) && rows(a) < rows(b));
+  });
+  const auto others = static_cast<Index>(groups.size());
+  const RateCount &k = selection.counts[at(low)], &n = selection.counts[at(high)];
   report.selection_ratio =
-      rate_ratio(low.hits, low.of, high.hits, high.of,
-                 adjusted_confidence(confidence, compared * (compared - 1) / 2));
+      rate_ratio(k.hits, k.of, n.hits, n.of,
+                 adjusted_confidence(confidence, others * (others + 1) / 2));
 }
 
 void set_worst_group(const Rate& accuracy, GroupReport& report) {

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "fmd/core/blas.h"
+
 // gtest's own main would do, but where all data is expected to be there
 // (FMD_STRICT_SKIPS, set by ./dev under CI=true) a skipped test is a failed one.
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  fmd::setup_blas();  // one BLAS thread, as in the command
   const int status = RUN_ALL_TESTS();
   const int skipped = testing::UnitTest::GetInstance()->skipped_test_count();
   if (status == 0 && skipped > 0 && std::getenv("FMD_STRICT_SKIPS") != nullptr) {

@@ -42,8 +42,8 @@ class FileView {
 };
 
 // Output files that appear together or not at all. Each is written to a temporary name
-// beside its target (".<name>.fmd-tmp"), synced, and renamed by commit() in the order of
-// write(); the last one is the one that counts (OUT). One file is one rename. For several,
+// beside its target (".<name>.fmd-tmp"), synced, and renamed by commit() in the order in
+// which they were first named; the last one is the one that counts (OUT). One file is one rename. For several,
 // a journal
 // ("<OUT>.fmd-journal", and a note of the same ending beside each other file) makes the
 // renames one step: a run that is killed leaves the old files, or the new ones after
@@ -73,7 +73,7 @@ class OutputFiles {
   // Where the bytes of a written, not yet committed target are: for measuring the re-read
   // file.
   [[nodiscard]] std::filesystem::path temporary(const std::filesystem::path& target) const;
-  void commit();  // renames in the order of write()
+  void commit();  // renames in the order in which targets were first named
 
  private:
   struct State;

@@ -31,8 +31,8 @@ struct FlipCell {
   std::int32_t from = 0, to = 0;
   Index rows = 0;  // = pairs of this cell
   Interval co;     // mean gap of these pairs; rows with the value `from` are resampled
-  double signed_change =
-      0;  // mean p_fav(to) - p_fav(from); class 1 of two, the label's class else
+  // Mean p_k(to) - p_k(from); k = class 1 of two, the label's class of more.
+  double signed_change = 0;
   double flip_rate = 0;
 };
 

@@ -1,0 +1,155 @@
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+#include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/data/attribute.h"
+#include "fmd/data/datasets.h"
+
+namespace fmd::cli {
+namespace {
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// One line on a terminal, cleared when the work is done.
+void show_progress(std::string_view stage, Index done, Index total) {
+  if (total > 0)
+    fmt::print(stderr, "\r\033[K{} {} of {}", stage, done, total);
+  else
+    fmt::print(stderr, "\r\033[K{}", stage);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+Session::Session(const Common& common)
+    : pool_(common.threads), start_(wall_seconds()) {
+  exec_.pool = &pool_;
+  exec_.seed = common.seed;
+  if (isatty(STDERR_FILENO) == 0) return;
+  progress_.emplace(show_progress);
+  exec_.progress = &*progress_;
+}
+
+Session::~Session() {
+  if (progress_) fmt::print(stderr, "\r\033[K");
+}
+
+double Session::seconds() const { return wall_seconds() - start_; }
+
+double Session::cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+void add_common(CLI::App& command, Common& common) {
+  command.add_option("--seed", common.seed, "Seed of every random choice")->capture_default_str();
+  command.add_option("--threads", common.threads, "Threads; 0 = all cores. Results do not depend on it")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+  command.add_option("--task", common.task_file, "task.toml: label, classes, attributes, limits");
+  command.add_flag("--json", common.json, "JSON on stdout in place of the screen");
+}
+
+void add_task_options(CLI::App& command, TaskOverrides& flags) {
+  command.add_option("--label", flags.label, "Column with the label");
+  command.add_option("--positive", flags.positive, "Label value whose probability the model gives");
+  command.add_option("--favorable", flags.favorable, "Label value that is good for the person");
+  command.add_option("--threshold", flags.threshold,
+                     "Positive at p >= this; rate=R takes the share R of the training rows");
+  command.add_option("--attribute", flags.attributes, "Attribute in question; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--pairs", flags.pairs, "flip, or given:FILE (joined by --id)");
+  command.add_option("--id", flags.id, "Column that names a row; no input of the model");
+  command.add_option("--weight", flags.weight, "Column with row weights");
+  command.add_option("--ignore", flags.ignore, "Column that is no input; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--unseen", flags.unseen, "Categories not seen in training: error or bucket");
+  command.add_option("--min-group", flags.min_group, "Smaller groups are listed, not compared (100)");
+}
+
+void add_groups_options(CLI::App& command, GroupsFile& groups) {
+  auto* file = command.add_option("--groups", groups.file, "Second file with attribute columns");
+  command.add_option("--key", groups.key, "Column that joins DATA and --groups")->needs(file);
+}
+
+Task effective_task(Task task, const Common& common, const TaskOverrides& flags) {
+  if (!common.task_file.empty()) task = merge(std::move(task), read_task(common.task_file));
+  return merge(std::move(task), flags);
+}
+
+std::filesystem::path data_folder() {
+  const char* folder = std::getenv("FMD_DATA");
+  return folder == nullptr ? "data" : folder;
+}
+
+CsvOptions csv_options(const Task& task) {
+  CsvOptions options;
+  options.types = task.types;
+  // Labels and ids are names even when they look like numbers.
+  if (!task.label.empty()) options.types[task.label] = ColumnKind::category;
+  if (!task.id.empty()) options.types[task.id] = ColumnKind::category;
+  return options;
+}
+
+Table read_data(const std::string& name, const CsvOptions& options) {
+  if (!name.starts_with("data:")) return read_csv(name, options);
+  const std::size_t slash = name.find('/');
+  const std::string set = name.substr(5, slash == std::string::npos ? slash : slash - 5);
+  const std::string part = slash == std::string::npos ? "" : name.substr(slash + 1);
+  return load_dataset(set, data_folder(), part);
+}
+
+Table read_for(const Model& model, const Task& task, const std::string& name,
+               const GroupsFile& groups) {
+  CsvOptions options = csv_options(task);
+  for (const auto& [column, kind] : model.backbone->encoder().types()) options.types[column] = kind;
+  if (!groups.key.empty()) options.types[groups.key] = ColumnKind::category;
+  Table table = read_data(name, options);
+  if (groups.file.empty()) return table;
+  if (groups.key.empty()) {
+    throw Error(ErrorKind::bad_option, "--groups needs --key",
+                "name the column that both files have: --key COLUMN");
+  }
+  return join_groups(table, read_csv(groups.file, options), groups.key);
+}
+
+std::string file_sha256(const std::string& name) {
+  if (name.starts_with("data:")) return "";
+  return hex(sha256(FileView::open(name).bytes()));
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void say(const std::string& text) { fmt::print(stderr, "{}\n", text); }
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+Work& chosen_work() {
+  static Work work;
+  return work;
+}
+
+void on_run(CLI::App& command, Work work) {
+  command.callback([work = std::move(work)] { chosen_work() = work; });
+}
+
+}  // namespace fmd::cli

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/formats/model_file.h"
+#include "fmd/pipeline/debias.h"
+
+namespace fmd::cli {
+namespace {
+
+struct Args {
+  Common common;
+  TaskOverrides flags;
+  GroupsFile groups;
+  std::string model, data, out, holdout, train, test, target, at;
+  std::vector<std::string> gaps;
+  DebiasOptions options;
+  bool force = false;
+};
+
+double parse_at(const std::string& text) {
+  const Limit at = parse_limit(text);
+  if (at.measure != "lambda") {
+    throw Error(ErrorKind::bad_option, fmt::format("--at {}: only lambda can be set", text),
+                "write --at lambda=10");
+  }
+  return at.value;
+}
+
+// --attribute names what is repaired; the task's other attributes are still measured.
+DebiasOptions complete_options(const Args& args, Task& task) {
+  DebiasOptions options = args.options;
+  options.repair = args.flags.attributes.value_or(std::vector<std::string>{});
+  TaskOverrides flags = args.flags;
+  flags.attributes.reset();
+  task = effective_task(task, args.common, flags);
+  for (const std::string& name : options.repair) {
+    if (task.find(name) != nullptr) continue;
+    TaskOverrides more;
+    more.attributes.emplace();
+    for (const AttributeSpec& spec : task.attributes) more.attributes->push_back(spec.name);
+    more.attributes->push_back(name);
+    task = merge(task, more);
+  }
+  if (!args.target.empty()) options.target = parse_limit(args.target);
+  if (!args.at.empty()) options.at_lambda = parse_at(args.at);
+  for (const std::string& gap : args.gaps) options.gaps.push_back(parse_limit(gap));
+  return options;
+}
+
+int run(const Args& args) {
+  const Session session(args.common);
+  const DebiasFiles names(args.out);
+  recover(names.out);
+  if (std::filesystem::exists(args.out) && std::filesystem::equivalent(args.out, args.model)) {
+    throw Error(ErrorKind::output_exists, fmt::format("debias: OUT {} is the model itself", args.out),
+                "a model is never overwritten: write to another name");
+  }
+  {  // Fail before the work, not after it.
+    OutputFiles check({.force = args.force});
+    for (const auto* path : {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
+      check.reserve(*path);
+  }
+  const FileView original = FileView::open(args.model);
+  DebiasInput input;
+  input.model = parse_model(original.bytes(), args.model);
+  input.model_name = std::filesystem::path(args.model).filename().string();
+  const DebiasOptions options = complete_options(args, input.model.task);
+  const auto read = [&](const std::string& file, std::string& sha256) {
+    sha256 = file_sha256(file);
+    return read_for(input.model, input.model.task, file, args.groups);
+  };
+  input.data = read(args.data, input.data_sha256);
+  if (!args.holdout.empty()) input.holdout = read(args.holdout, input.holdout_sha256);
+  if (!args.train.empty()) input.train = read(args.train, input.train_sha256);
+  if (!args.test.empty()) input.test = read(args.test, input.test_sha256);
+
+  const DebiasRun run(std::move(input), options, session.exec());
+  RunNote note{.date = now_utc(), .seconds = session.seconds(), .cpu_seconds = Session::cpu_seconds()};
+  if (!run.found()) {
+    const DebiasReport report = run.measure(run.model());
+    print(args.common.json ? receipt_json(report, note) : screen(report));
+    return 1;
+  }
+  const DebiasReport report =
+      save_debias(run, original.bytes(), args.out, {.force = args.force, .run = note});
+  if (report.optimistic)
+    say("fmd: warning: rows of DATA were used in training; the receipt says optimistic");
+  if (args.common.json) {
+    print(std::string(FileView::open(names.receipt).text()));
+  } else {
+    print(screen(report));
+    print(fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, .path.safetensors\n"
+                      "back   fmd undo {0}.receipt.json -o MODEL\n"
+                      "{1:.1f} s, seed {2}\n",
+                      args.out, session.seconds(), args.common.seed));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_debias(CLI::App& app) {
+  auto args = std::make_shared<Args>();
+  auto& o = args->options;
+  auto* cmd = app.add_subcommand("debias", "Remove a measured bias and write the new model");
+  cmd->add_option("model", args->model, "Model to repair (never overwritten)")->required();
+  cmd->add_option("data", args->data, "Labelled rows that the model was not trained on")->required();
+  cmd->add_option("-o,--out", args->out, "Where to write the new model")->required();
+  cmd->add_option("--train", args->train, "Training rows: curvature, and the control without the column");
+  cmd->add_option("--test", args->test, "Rows that are only reported on");
+  cmd->add_option("--holdout", args->holdout, "Rows to choose on, in place of 20 % of DATA");
+  cmd->add_option("--method", o.method, "solve, path or average-column")->capture_default_str();
+  auto* target = cmd->add_option("--target", args->target, "Most accuracy with this, e.g. co=.005, co:sex=.005");
+  cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss, "Least bias within this; 0.01 = one point")
+      ->capture_default_str()
+      ->excludes(target);
+  cmd->add_option("--at", args->at, "Take this point of the path: lambda=X, as in OUT.path.json");
+  cmd->add_flag("--best-effort", o.best_effort, "No candidate: write the least biased one");
+  cmd->add_flag("--keep-rate", o.keep_rate, "Shift the intercept so that the favourable rate stays");
+  cmd->add_option("--points", o.points, "Candidates along the path")->check(CLI::Range(2, 1000))->capture_default_str();
+  cmd->add_option("--anchor", o.anchor, "Weight of staying close to the model's outputs")->capture_default_str();
+  cmd->add_option("--fit", o.fit, "Weight of the labels on the pairs")->capture_default_str();
+  cmd->add_option("--mu", o.mu, "Weight of staying close in the parameters; -1 = the model's l2")->capture_default_str();
+  cmd->add_option("--gap", args->gaps, "Soft group gap with its weight, e.g. demographic_parity_soft:sex=10")
+      ->allow_extra_args(false);
+  cmd->add_option("--replicates", o.audit.replicates, "Bootstrap replicates")
+      ->check(CLI::Range(50, 1000000))
+      ->capture_default_str();
+  cmd->add_flag("--force", args->force, "Replace OUT and its receipt if they exist");
+  add_groups_options(*cmd, args->groups);
+  add_task_options(*cmd, args->flags);
+  add_common(*cmd, args->common);
+  cmd->footer(R"(
+80 % of DATA give the edit, 20 % choose, --test reports. --attribute names what is repaired (all
+that the model reads when left out); the task's other attributes are measured beside it. No
+candidate that meets the rule: exit 1 and nothing is written.
+
+Examples
+  fmd debias income.safetensors repair.csv --attribute sex --test test.csv -o repaired.safetensors
+  fmd debias income.safetensors repair.csv --target co=.005 --train train.csv -o repaired.safetensors
+  fmd undo repaired.safetensors.receipt.json -o income.safetensors)");
+  on_run(*cmd, [args] { return run(*args); });
+}
+
+}  // namespace fmd::cli

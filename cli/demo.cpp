@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/data/datasets.h"
+#include "fmd/data/split.h"
+#include "fmd/formats/model_file.h"
+#include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/debias.h"
+#include "fmd/pipeline/train_model.h"
+#include "report/text.h"
+
+namespace fmd::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Args {
+  Common common;
+  std::string folder = "fmd-demo";
+};
+
+struct Parts {
+  Table train, repair, measure;
+};
+
+// 15,000 / 5,000 / 10,000 rows, stratified by label and sex; also written, to go on from there.
+Parts split_demo(const Table& table, const Task& task, const fs::path& folder, std::uint64_t seed) {
+  const std::vector<std::int32_t> y = labels(table, task);
+  const Attribute sex = read_attribute(table, *task.find("sex"));
+  std::vector<std::int32_t> stratum;
+  for (std::size_t i = 0; i < y.size(); ++i) stratum.push_back(y[i] * 2 + sex.code[i]);
+  const std::vector<Part> shares = {{"train", 0.5}, {"repair", 1.0 / 6}, {"measure", 1.0 / 3}};
+  const auto rows = split_rows(stratum, shares, seed);
+  Parts parts{select(table, rows[0]), select(table, rows[1]), select(table, rows[2])};
+  parts.train.source = "train.csv";
+  parts.repair.source = "repair.csv";
+  parts.measure.source = "measure.csv";
+  for (const Table* part : {&parts.train, &parts.repair, &parts.measure})
+    write_file(folder / part->source, to_csv(*part), true);
+  return parts;
+}
+
+std::string audit_part(const AuditReport& report) {
+  using namespace text;
+  const AttributeAudit& sex = *report.find("sex");
+  const FlipReport& flip = *sex.flip;
+  const GroupMeasure* parity = sex.groups.find("demographic_parity");
+  const Interval difference = parity->comparisons.at(0).difference;
+  std::string rates;
+  for (const Group& group : sex.groups.groups)
+    rates += fmt::format("{}{} {} %", rates.empty() ? "" : ", ", group.value,
+                         percent(group.selection_rate.value));
+  const auto line = [](const std::string& name, const std::string& value, const std::string& low,
+                       const std::string& high) {
+    return fmt::format("  {:<41} {:>7}    {:>5} .. {}\n", name, value, low, high);
+  };
+  std::string out = "1 AUDIT    change only the column \"sex\" of a row: what happens?\n";
+  out += fmt::format("{:45}{:>5}    95 % interval\n", "", "value");
+  out += line("accuracy", percent(report.accuracy.value) + " %", percent(report.accuracy.low),
+              percent(report.accuracy.high));
+  out += line("flip gap, mean |change of p|", fixed(flip.co.value, 3), fixed(flip.co.low, 3),
+              fixed(flip.co.high, 3));
+  out += line("answers that change", percent(flip.flip_rate.value) + " %",
+              percent(flip.flip_rate.low), percent(flip.flip_rate.high));
+  out += fmt::format("  answered yes: {}\n", rates);
+  out += line("  difference", fixed(difference.value, 3), fixed(difference.low, 3),
+              fixed(difference.high, 3));
+  return out + "  Intervals: other rows could have been drawn; the model is held fixed.\n";
+}
+
+AuditReport audit_demo(const Model& model, const Table& table, const Exec& exec) {
+  const Study study = make_study(model, table, model.task, true, exec);
+  const auto pairs = make_pairs(model, study, model.task, {}, exec);
+  std::vector<const StudyPairs*> pointers;
+  for (const auto& p : pairs) pointers.push_back(p ? &*p : nullptr);
+  AuditOptions options;
+  options.intersections = false;
+  return audit_model(model, study, pointers, options, exec);
+}
+
+int run(const Args& args) {
+  const Session session(args.common);
+  const Exec& exec = session.exec();
+  const fs::path folder = args.folder;
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) {
+    throw Error(ErrorKind::cannot_write,
+                fmt::format("demo: the folder {} cannot be made: {}", args.folder, failed.message()),
+                "choose another one: fmd demo -o FOLDER");
+  }
+  exec.report("reading the built-in table", 0, 0);
+  const Dataset& set = find_dataset("demo");
+  const Table table = load_dataset("demo", data_folder());
+  const Parts parts = split_demo(table, set.task, folder, args.common.seed);
+  const Model model = train_model(parts.train, set.task, "", {}, exec).model;
+  const Bytes bytes = model_bytes(model);
+  const fs::path model_file = folder / "income.safetensors";
+  write_file(model_file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, true);
+
+  const AuditReport audit = audit_demo(model, parts.measure, exec);
+  DebiasInput input{.model = model, .model_name = "income.safetensors", .data = parts.repair,
+                    .data_sha256 = file_sha256((folder / "repair.csv").string()),
+                    .holdout = {}, .train = parts.train, .test = parts.measure,
+                    .holdout_sha256 = "",
+                    .train_sha256 = file_sha256((folder / "train.csv").string()),
+                    .test_sha256 = file_sha256((folder / "measure.csv").string())};
+  DebiasOptions options;
+  options.repair = {"sex"};
+  options.audit.intersections = false;
+  const DebiasRun repair(std::move(input), options, exec);
+  RunNote note{.date = now_utc(), .seconds = session.seconds(), .cpu_seconds = Session::cpu_seconds()};
+  const DebiasReport report = save_debias(repair, bytes, folder / "repaired.safetensors",
+                                          {.force = true, .run = note});
+  if (args.common.json) {
+    const nlohmann::ordered_json json = {
+        {"schema", 1},
+        {"command", "demo"},
+        {"audit", nlohmann::ordered_json::parse(to_json(audit))},
+        {"receipt", nlohmann::ordered_json::parse(
+                        FileView::open(folder / "repaired.safetensors.receipt.json").text())},
+        {"folder", args.folder},
+        {"seconds", session.seconds()}};
+    print(json.dump(2) + "\n");
+    return 0;
+  }
+  using text::count;
+  std::string out = fmt::format(
+      "data   ACSIncome 2018, a built-in sample of {} US workers (US Census)\n"
+      "model  logistic regression: income above $50,000? Reads {} columns, sex and\n"
+      "       race among them. Says yes at p >= {:.2f}.\n"
+      "rows   {} train, {} repair, {} measure; no row is used twice\n\n",
+      count(table.rows()), model.backbone->encoder().columns().size(), model.task.threshold,
+      count(parts.train.rows()), count(parts.repair.rows()), count(parts.measure.rows()));
+  out += audit_part(audit);
+  out += fmt::format("\n2 REPAIR   {}, chosen on the\n           {} repair rows; figures below from the {} others\n",
+                     report.rule, count(parts.repair.rows()), count(parts.measure.rows()));
+  out += repair_table(report);
+  out += "\nWHAT THIS DOES NOT SAY\n" + caveats(report);
+  out += fmt::format(
+      "\nfiles  {0}/{{income,repaired}}.safetensors, {{train,repair,measure}}.csv,\n"
+      "       repaired.safetensors.{{receipt.json,undo,path.json,path.safetensors}}\n"
+      "back   fmd undo {0}/repaired.safetensors.receipt.json -o MODEL\n"
+      "next   fmd train YOUR.csv --label COLUMN --favorable VALUE --attribute COLUMN\n"
+      "{1:.1f} s, no network, seed {2}\n",
+      args.folder, session.seconds(), args.common.seed);
+  print(out);
+  return 0;
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+  auto args = std::make_shared<Args>();
+  auto* cmd = app.add_subcommand("demo", "The whole story on a built-in table, in seconds");
+  cmd->add_option("-o,--out", args->folder, "Folder for its files")->capture_default_str();
+  add_common(*cmd, args->common);
+  cmd->footer("\nExample\n  fmd demo");
+  on_run(*cmd, [args] { return run(*args); });
+}
+
+}  // namespace fmd::cli

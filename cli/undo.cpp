@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "fmd/core/file.h"
+#include "fmd/pipeline/debias.h"
+
+namespace fmd::cli {
+namespace {
+
+struct Args {
+  Common common;
+  std::string receipt, out;
+  bool force = false;
+};
+
+int run(const Args& args) {
+  OutputFiles files({.force = args.force});
+  files.reserve(args.out);
+  const Bytes original = undo_bytes(args.receipt);
+  files.write(args.out, original);
+  files.commit();
+  const std::string sum = hex(sha256(original));
+  if (args.common.json)
+    print(nlohmann::ordered_json{{"schema", 1}, {"command", "undo"}, {"out", args.out},
+                                 {"sha256", sum}}.dump(2) + "\n");
+  else
+    say(fmt::format("wrote {}, the model before the repair, byte for byte (sha256 {})", args.out, sum));
+  return 0;
+}
+
+}  // namespace
+
+void add_undo(CLI::App& app) {
+  auto args = std::make_shared<Args>();
+  auto* cmd = app.add_subcommand("undo", "The model before a repair, byte for byte");
+  cmd->add_option("receipt", args->receipt, "OUT.receipt.json, with OUT and OUT.undo beside it")->required();
+  cmd->add_option("-o,--out", args->out, "Where to write the original")->required();
+  cmd->add_flag("--force", args->force, "Replace OUT if it exists");
+  add_common(*cmd, args->common);
+  cmd->footer("\nExample\n  fmd undo repaired.safetensors.receipt.json -o income.safetensors");
+  on_run(*cmd, [args] { return run(*args); });
+}
+
+}  // namespace fmd::cli

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/data/attribute.h"
+#include "fmd/pipeline/study.h"
+#include "fmd/report/audit_report.h"
+
+namespace fmd {
+
+struct AuditOptions {
+  double confidence = 0.95;
+  Index replicates = 1000;       // of every bootstrap
+  bool intersections = true;     // of any two attributes
+};
+
+struct AuditedAttribute {
+  const Attribute* attribute = nullptr;   // of the same rows as `scored`
+  Reads reads = Reads::unknown;
+  std::optional<PairScores> pairs;
+  std::string pairs_kind = "flip";
+};
+
+// The audit of rows that were scored by whatever model.
+[[nodiscard]] AuditReport audit_scores(const Scored& scored, const Task& task,
+                                       const std::vector<AuditedAttribute>& attributes,
+                                       const AuditOptions& options, const Exec& exec);
+
+// Scores and pairs of a model on a study, then audit_scores. `pairs` in order of the study's
+// attributes; null entries (not read) have no flip figures.
+[[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
+                                      const std::vector<const StudyPairs*>& pairs,
+                                      const AuditOptions& options, const Exec& exec);
+
+// The pairs of every attribute that the model reads, as the task asks for them (flip | given:FILE).
+[[nodiscard]] std::vector<std::optional<StudyPairs>> make_pairs(const Model& model,
+                                                                const Study& study,
+                                                                const Task& task,
+                                                                std::span<const Index> rows,
+                                                                const Exec& exec);
+
+// Scores made by another program. `scores` has a column p (or score) of the positive class, or
+// p_<class> for each class, and the columns of label and attributes; `pairs`, when not null, was made
+// by `fmd pairs` and has the same probability columns.
+[[nodiscard]] AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
+                                      const AuditOptions& options, const Exec& exec);
+
+}  // namespace fmd

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/data/attribute.h"
+#include "fmd/data/table.h"
+#include "fmd/metrics/counterfactual.h"
+#include "fmd/metrics/scored.h"
+#include "fmd/model/model.h"
+#include "fmd/report/audit_report.h"
+
+namespace fmd {
+
+// A table as a model sees it: features, labels, attributes, computed once and scored many times.
+struct Study {
+  Table table;
+  std::string sha256;               // of the file; empty for tables that come from no file
+  std::unique_ptr<Features> X;
+  std::vector<std::int32_t> y;      // empty: the table has no label column
+  std::vector<Attribute> attributes;
+  std::vector<Reads> reads;         // per attribute
+  Index seen = -1;                  // rows that equal a training row; -1 = not known
+  double seen_by_chance = 0;        // how many would, if none was used: see make_study
+  Index missing_numbers = 0;
+
+  [[nodiscard]] Rows rows(std::span<const Index> subset = {}) const;
+  [[nodiscard]] Index find(const std::string& attribute) const;  // -1: none
+  // More rows equal a training row than chance explains.
+  [[nodiscard]] bool used_in_training() const;
+};
+
+// Different persons can have equal rows. A training row that equals another training row does so by
+// chance, so the share of those tells how many of these rows would equal one by chance.
+// Throws whatever reading, encoding and joining throw; attributes that the table does not have are
+// Error(missing_column). need_labels: a missing label column is an error too.
+[[nodiscard]] Study make_study(const Model& model, Table table, const Task& task, bool need_labels,
+                               const Exec& exec);
+
+// Both sides of one attribute's pairs, through the backbone.
+struct StudyPairs {
+  std::size_t attribute = 0;
+  std::string kind = "flip";            // "flip" | "given"
+  std::vector<Index> row;               // source row of each pair
+  std::vector<std::int32_t> from, to;   // empty for given pairs
+  std::vector<float> weight;
+  std::unique_ptr<Features> cbar;
+  std::vector<std::int32_t> y;          // per pair: c's label
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(row.size()); }
+  [[nodiscard]] PairSet set(const Study& study) const;
+};
+
+// Flip pairs of the given rows (all when empty). Throws Error(attribute_not_read), Error(bad_data)
+// when no row has the attribute.
+[[nodiscard]] StudyPairs make_flip_pairs(const Model& model, const Study& study,
+                                         std::size_t attribute, std::span<const Index> rows,
+                                         const Exec& exec);
+// Pairs of the study's rows with the rows of another table that have the same id.
+[[nodiscard]] StudyPairs make_given_pairs(const Model& model, const Study& study,
+                                          std::size_t attribute, const Table& given,
+                                          const std::string& id, std::span<const Index> rows,
+                                          const Exec& exec);
+
+[[nodiscard]] Scored score(const Model& model, const Study& study, std::span<const Index> rows,
+                           const Exec& exec);
+[[nodiscard]] PairScores score_pairs(const Model& model, const Study& study, const StudyPairs& pairs,
+                                     const Exec& exec);
+
+}  // namespace fmd

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "fmd/core/exec.h"
+#include "fmd/data/table.h"
+#include "fmd/fit/train.h"
+#include "fmd/model/model.h"
+
+namespace fmd {
+
+struct TrainModelResult {
+  Model model;
+  TrainSummary summary;
+};
+
+// A logistic regression (two classes) or softmax regression from a table: encoder fitted on these
+// rows, head to the optimum of F. Inputs are all columns but the label, id, weight and task.ignore.
+// task.classes empty = read from the table. Rows without a label are an error.
+[[nodiscard]] TrainModelResult train_model(const Table& table, Task task,
+                                           const std::string& data_sha256,
+                                           const TrainOptions& options, const Exec& exec);
+
+// The same without the given columns: the honest comparison for every repair.
+[[nodiscard]] TrainModelResult train_without(const Model& model, const Table& table,
+                                             const std::vector<std::string>& columns,
+                                             const Exec& exec);
+
+}  // namespace fmd

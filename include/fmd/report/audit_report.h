@@ -1,0 +1,79 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fmd/core/types.h"
+#include "fmd/data/task.h"
+#include "fmd/metrics/counterfactual.h"
+#include "fmd/metrics/group.h"
+#include "fmd/metrics/interval.h"
+
+namespace fmd {
+
+// Does the model read the attribute? unknown: only its scores were given.
+enum class Reads { no, yes, unknown };
+
+struct AttributeAudit {
+  std::string name;
+  std::vector<std::string> values;
+  Reads reads = Reads::unknown;
+  std::optional<FlipReport> flip;  // none: see flip_reason
+  std::string flip_reason;         // "not_an_input" | "no_pairs"
+  std::string pairs = "flip";      // "flip" | "given"
+  GroupReport groups;
+};
+
+// One line of a limit: an interval and whom it is about.
+struct LimitLine {
+  std::string about;               // group, or pair of values; empty when there is but one
+  Interval interval;
+  Verdict verdict = Verdict::none;
+};
+
+struct LimitResult {
+  Limit limit;                     // with its attribute filled in
+  std::vector<LimitLine> lines;
+  Verdict verdict = Verdict::none;
+  std::string reason;              // why there are no lines, e.g. "not_an_input"
+};
+
+// Everything an audit measured, as plain data.
+struct AuditReport {
+  std::string model, model_sha256, kind;  // empty for scores of another program
+  std::string data, data_sha256;
+  Index rows = 0;
+  Index seen = -1;                        // rows that equal a training row; -1 = not known
+  double seen_by_chance = 0;              // how many would, if none was used
+  Index missing_numbers = 0;              // cells that counted as the mean
+  Task task;
+  double confidence = 0.95;
+  Index replicates = 0;
+  std::uint64_t seed = 0;
+  Interval accuracy;
+  double log_loss = kUndefined, calibration_error = kUndefined;
+  std::vector<AttributeAudit> attributes;
+  std::vector<GroupReport> intersections;
+  std::vector<LimitResult> limits;
+  Verdict verdict = Verdict::none;
+
+  [[nodiscard]] const AttributeAudit* find(const std::string& attribute) const;
+};
+
+// The measures of one attribute that a limit can name, e.g. "co", "demographic_parity".
+[[nodiscard]] const std::vector<std::string>& limit_measures();
+
+// Judges one limit. Flip measures of an attribute that the model does not read: unclear with reason
+// not_an_input, never a pass.
+[[nodiscard]] LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit);
+// fail before unclear before pass; none without limits.
+[[nodiscard]] Verdict overall(const std::vector<LimitResult>& limits);
+
+// The audit as JSON text (2 blanks indent). Keys never change meaning; an undefined figure is null
+// with a reason beside it.
+[[nodiscard]] std::string to_json(const AuditReport& report);
+// The audit as a terminal screen, 80 columns, no colour.
+[[nodiscard]] std::string screen(const AuditReport& report);
+
+}  // namespace fmd

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fmd/core/types.h"
+#include "fmd/metrics/interval.h"
+#include "fmd/report/audit_report.h"
+
+namespace fmd {
+
+// A model that could be chosen, measured on the hold-out.
+struct PathPoint {
+  double lambda = 0;
+  std::string kind;                     // "path" (quadratic anchor) | "solve" (KL anchor) | ...
+  Vector theta;
+  Interval accuracy, accuracy_change;   // change: paired with the original
+  std::vector<Interval> bias, bias_change;  // of the chosen measure, per repaired attribute
+  double log_loss = kUndefined;
+  bool lowers_bias = false;             // paired upper end < 0 for every repaired attribute
+  Verdict target = Verdict::none;       // on the hold-out
+};
+
+// A control, or the original, or the result: the same audit of each on the same rows.
+struct Contender {
+  std::string name;                     // "before", "repaired", "tempered", ...
+  std::string title;                    // for people: "column averaged"
+  std::optional<AuditReport> audit;     // none: see reason
+  std::string reason;
+};
+
+struct GroupMove {
+  std::string attribute, group;
+  Index rows = 0, gained = 0, lost = 0; // favourable decisions
+  double rate_before = kUndefined, rate_after = kUndefined;
+};
+
+struct MeasureMove {
+  std::string attribute, measure, about;
+  Interval before, after, change;       // change: paired
+  bool worse = false;                   // the rise is beyond its interval
+};
+
+struct InputMove {
+  std::string feature;
+  double before = 0, after = 0;         // weight of the favourable (or last) output
+};
+
+// What else moved when the model was repaired.
+struct Moved {
+  std::vector<GroupMove> groups;
+  std::vector<MeasureMove> measures;    // other attributes' gaps, group gaps, worst group
+  std::vector<InputMove> inputs;        // largest changes first
+};
+
+// How the attribute was used: read by the model before and after, used to choose weights, needed
+// at prediction time.
+struct AttributeUse {
+  std::string attribute;
+  bool read_by_model = false, chose_weights = true, needed_at_prediction = false;
+};
+
+struct DataNote {
+  std::string role, name, sha256;       // role: edit and hold-out, train, test
+  Index rows = 0, overlap = -1;         // rows that equal a training row; -1 = not known
+  double by_chance = 0;                 // how many would, if none was used
+  std::optional<std::uint64_t> split_seed;
+};
+
+struct DebiasReport {
+  std::string model, model_sha256, out, out_sha256;
+  std::vector<DataNote> data;
+  std::string options;                  // JSON text of the complete options
+  Task task;
+  std::vector<std::string> repaired;    // attributes
+  std::string method, rule;             // rule in words
+  std::string measure = "co";
+  std::vector<PathPoint> points;
+  int chosen = -1;
+  bool optimistic = false;              // rows of DATA were used in training
+  double residual = 0, damping = 0, rcond = 0;
+  int iterations = 0;
+  std::string hessian_rows;             // "train" | "edit"
+  std::string solve_status;
+  Index edit_rows = 0, holdout_rows = 0, pairs = 0;
+  std::vector<Contender> holdout, test; // before, repaired, controls; test empty without --test
+  Interval accuracy_change;             // paired, on the rows that figures() reports
+  Moved moved;
+  std::vector<AttributeUse> attribute_use;
+  std::string blas_kernel;
+  std::uint64_t seed = 0;
+
+  // The test's contenders, or the hold-out's where there is no test.
+  [[nodiscard]] const std::vector<Contender>& figures() const {
+    return test.empty() ? holdout : test;
+  }
+};
+
+struct RunNote {
+  std::string date;       // UTC, ISO 8601
+  double seconds = 0, cpu_seconds = 0;
+};
+
+// OUT.receipt.json, schema 1: no persons' rows, no weights. Times stand in `run` alone.
+[[nodiscard]] std::string receipt_json(const DebiasReport& report, const RunNote& run);
+// OUT.path.json, schema 1: the points on the hold-out. Their parameters are in
+// OUT.path.safetensors: theta [points, parameters].
+[[nodiscard]] std::string path_json(const DebiasReport& report);
+// The debias command's screen.
+[[nodiscard]] std::string screen(const DebiasReport& report);
+// The table before | repaired | controls alone, for the demo.
+[[nodiscard]] std::string repair_table(const DebiasReport& report);
+// "What this does not say", from the figures.
+[[nodiscard]] std::string caveats(const DebiasReport& report);
+
+}  // namespace fmd

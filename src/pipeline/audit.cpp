@@ -1,0 +1,244 @@
+#include "fmd/pipeline/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "fmd/core/error.h"
+#include "fmd/data/csv.h"
+
+namespace fmd {
+namespace {
+
+GroupOptions group_options(const Task& task, const AuditOptions& options, int reference) {
+  return {.confidence = options.confidence,
+          .replicates = options.replicates,
+          .min_rows = task.min_group,
+          .min_label = task.min_label,
+          .reference = reference};
+}
+
+void add_intersections(const Scored& scored, const Task& task,
+                       const std::vector<AuditedAttribute>& attributes,
+                       const AuditOptions& options, const Exec& exec, AuditReport& report) {
+  for (std::size_t a = 0; a < attributes.size(); ++a) {
+    for (std::size_t b = a + 1; b < attributes.size(); ++b) {
+      const Attribute& first = *attributes[a].attribute;
+      const Attribute& second = *attributes[b].attribute;
+      const Crossed cells = cross(first.values, first.code, second.values, second.code);
+      report.intersections.push_back(group_report(
+          scored, fmt::format("{} x {}", first.name, second.name), cells.values, cells.code,
+          group_options(task, options, -1), exec));
+    }
+  }
+}
+
+// Probability columns of a scores file: p_<class> for each class, or p / score of the positive one.
+Matrix read_probabilities(const Table& table, const Task& task) {
+  const Index classes = static_cast<Index>(task.classes.size());
+  Matrix p(table.rows(), classes);
+  const auto take = [&](const Column& column, Index row) {
+    const double value = column.kind == ColumnKind::number
+                             ? column.numbers[static_cast<std::size_t>(row)]
+                             : kUndefined;
+    if (!(value >= 0 && value <= 1)) {
+      throw Error(ErrorKind::bad_value,
+                  fmt::format("{}, column \"{}\": \"{}\" is no probability", table.where(row),
+                              column.name, column.text(row)),
+                  "scores are numbers from 0 to 1");
+    }
+    return value;
+  };
+  const Column* one = task.binary() ? table.find("p") : nullptr;
+  if (one == nullptr && task.binary()) one = table.find("score");
+  for (Index row = 0; row < table.rows(); ++row) {
+    for (Index k = 0; k < classes; ++k) {
+      if (one != nullptr) {
+        const double positive = take(*one, row);
+        p(row, k) = k == 1 ? positive : 1 - positive;
+      } else {
+        p(row, k) = take(table.column("p_" + task.classes[static_cast<std::size_t>(k)]), row);
+      }
+    }
+    const double sum = p.row(row).sum();
+    if (std::abs(sum - 1) > 1e-3) {
+      throw Error(ErrorKind::bad_value,
+                  fmt::format("{}: the probabilities of the classes sum to {:.6g}",
+                              table.where(row), sum),
+                  "give one column p_<class> per class, summing to 1");
+    }
+  }
+  return p;
+}
+
+// The pairs of one attribute from the file that `fmd pairs` made and another program scored.
+std::optional<PairScores> read_pair_scores(const Table& pairs, const Matrix& pbar,
+                                           const Scored& scored, const Attribute& attribute,
+                                           double threshold) {
+  const Column* name = pairs.find("fmd_attribute");
+  const Column& row = pairs.column("fmd_row");
+  std::map<std::string, std::int32_t> code;
+  for (std::size_t v = 0; v < attribute.values.size(); ++v)
+    code[attribute.values[v]] = static_cast<std::int32_t>(v);
+  PairScores out;
+  std::vector<Index> kept;
+  for (Index i = 0; i < pairs.rows(); ++i) {
+    if (name != nullptr && name->text(i) != attribute.name) continue;
+    const double number = row.kind == ColumnKind::number
+                              ? row.numbers[static_cast<std::size_t>(i)]
+                              : kUndefined;
+    if (!(number >= 1 && number <= static_cast<double>(scored.rows()))) {
+      throw Error(ErrorKind::bad_value,
+                  fmt::format("{}, column \"fmd_row\": \"{}\" is no row of the scores",
+                              pairs.where(i), row.text(i)),
+                  "score the file that `fmd pairs` made from the same rows");
+    }
+    const auto from = code.find(pairs.column("fmd_from").text(i));
+    const auto to = code.find(pairs.column("fmd_to").text(i));
+    if (from == code.end() || to == code.end()) continue;  // another attribute's pair
+    kept.push_back(i);
+    out.unit.push_back(static_cast<Index>(number) - 1);
+    out.from.push_back(from->second);
+    out.to.push_back(to->second);
+  }
+  if (kept.empty()) return std::nullopt;
+  std::map<Index, float> per_unit;
+  for (const Index unit : out.unit) ++per_unit[unit];
+  out.p.resize(static_cast<Index>(kept.size()), pbar.cols());
+  out.pbar.resize(static_cast<Index>(kept.size()), pbar.cols());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Index unit = out.unit[i];
+    out.p.row(static_cast<Index>(i)) = scored.p.row(unit);
+    out.pbar.row(static_cast<Index>(i)) = pbar.row(kept[i]);
+    out.weight.push_back(1.0F / per_unit[unit]);
+    if (scored.labelled()) out.y.push_back(scored.y[static_cast<std::size_t>(unit)]);
+  }
+  out.decision = decide(out.p, threshold);
+  out.decision_bar = decide(out.pbar, threshold);
+  return out;
+}
+
+}  // namespace
+
+AuditReport audit_scores(const Scored& scored, const Task& task,
+                         const std::vector<AuditedAttribute>& attributes,
+                         const AuditOptions& options, const Exec& exec) {
+  AuditReport report;
+  report.rows = scored.rows();
+  report.task = task;
+  report.confidence = options.confidence;
+  report.replicates = options.replicates;
+  report.seed = exec.seed;
+  report.accuracy = accuracy(scored, options.confidence);
+  report.log_loss = log_loss(scored);
+  report.calibration_error = calibration_error(scored);
+  for (const AuditedAttribute& input : attributes) {
+    const Attribute& attribute = *input.attribute;
+    AttributeAudit audit;
+    audit.name = attribute.name;
+    audit.values = attribute.values;
+    audit.reads = input.reads;
+    audit.pairs = input.pairs_kind;
+    if (input.pairs) {
+      audit.flip = flip_report(*input.pairs, static_cast<Index>(attribute.values.size()),
+                               {.confidence = options.confidence,
+                                .replicates = options.replicates,
+                                .min_rows = task.min_group},
+                               exec);
+    } else {
+      audit.flip_reason = input.reads == Reads::no ? "not_an_input" : "no_pairs";
+    }
+    audit.groups = group_report(scored, attribute.name, attribute.values, attribute.code,
+                                group_options(task, options, attribute.reference), exec);
+    report.attributes.push_back(std::move(audit));
+  }
+  if (options.intersections)
+    add_intersections(scored, task, attributes, options, exec, report);
+  for (const Limit& limit : task.limits) {
+    for (const AttributeAudit& audit : report.attributes)
+      if (limit.attribute.empty() || limit.attribute == audit.name)
+        report.limits.push_back(judge_limit(audit, limit));
+    if (!limit.attribute.empty() && report.find(limit.attribute) == nullptr) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("limit {}: {} is no attribute of this audit", to_string(limit),
+                              limit.attribute),
+                  "name it with --attribute too");
+    }
+  }
+  report.verdict = overall(report.limits);
+  return report;
+}
+
+std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Study& study,
+                                                  const Task& task, std::span<const Index> rows,
+                                                  const Exec& exec) {
+  std::vector<std::optional<StudyPairs>> pairs(study.attributes.size());
+  for (std::size_t a = 0; a < pairs.size(); ++a) {
+    const AttributeSpec& spec = task.attributes[a];
+    if (spec.pairs.starts_with("given:")) {
+      CsvOptions csv;
+      csv.types = model.backbone->encoder().types();
+      csv.types[task.id] = ColumnKind::category;
+      const Table given = read_csv(spec.pairs.substr(6), csv);
+      pairs[a] = make_given_pairs(model, study, a, given, task.id, rows, exec);
+    } else if (study.reads[a] == Reads::yes) {
+      pairs[a] = make_flip_pairs(model, study, a, rows, exec);
+    }
+  }
+  return pairs;
+}
+
+AuditReport audit_model(const Model& model, const Study& study,
+                        const std::vector<const StudyPairs*>& pairs, const AuditOptions& options,
+                        const Exec& exec) {
+  std::vector<AuditedAttribute> attributes;
+  for (std::size_t a = 0; a < study.attributes.size(); ++a) {
+    AuditedAttribute input{.attribute = &study.attributes[a],
+                           .reads = study.reads[a],
+                           .pairs = std::nullopt,
+                           .pairs_kind = "flip"};
+    if (pairs[a] != nullptr) {
+      input.pairs = score_pairs(model, study, *pairs[a], exec);
+      input.pairs_kind = pairs[a]->kind;
+    }
+    attributes.push_back(std::move(input));
+  }
+  AuditReport report =
+      audit_scores(score(model, study, {}, exec), model.task, attributes, options, exec);
+  report.kind = model.head->outputs() == 1 ? "logistic" : "softmax";
+  report.data = study.table.source;
+  report.data_sha256 = study.sha256;
+  report.seen = study.seen;
+  report.seen_by_chance = study.seen_by_chance;
+  report.missing_numbers = study.missing_numbers;
+  return report;
+}
+
+AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
+                        const AuditOptions& options, const Exec& exec) {
+  Scored scored;
+  scored.p = read_probabilities(scores, task);
+  scored.decision = decide(scored.p, task.threshold);
+  scored.favorable = task.favorable_class();
+  if (!task.label.empty() && scores.find(task.label) != nullptr) scored.y = labels(scores, task);
+  std::vector<Attribute> read;
+  for (const AttributeSpec& spec : task.attributes) read.push_back(read_attribute(scores, spec));
+  std::vector<AuditedAttribute> attributes;
+  Matrix pbar;
+  if (pairs != nullptr) pbar = read_probabilities(*pairs, task);
+  for (const Attribute& attribute : read) {
+    AuditedAttribute input{.attribute = &attribute,
+                           .reads = Reads::unknown,
+                           .pairs = std::nullopt,
+                           .pairs_kind = "flip"};
+    if (pairs != nullptr)
+      input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
+    attributes.push_back(std::move(input));
+  }
+  AuditReport report = audit_scores(scored, task, attributes, options, exec);
+  report.data = scores.source;
+  return report;
+}
+
+}  // namespace fmd

@@ -1,0 +1,98 @@
+#include "pipeline/contenders.h"
+
+#include <fmt/format.h>
+
+#include "fmd/pipeline/train_model.h"
+#include "fmd/unlearn/simple.h"
+
+namespace fmd {
+namespace {
+
+// Controls are there for comparison: their intervals need not be as fine as the result's.
+AuditOptions coarse(AuditOptions options) {
+  options.replicates = std::min<Index>(options.replicates, 200);
+  options.intersections = false;
+  return options;
+}
+
+AuditReport audit_on(const Model& model, const Study& study, const AuditOptions& options,
+                     const Exec& exec) {
+  const auto pairs = make_pairs(model, study, model.task, {}, exec);
+  std::vector<const StudyPairs*> pointers;
+  for (const auto& p : pairs) pointers.push_back(p ? &*p : nullptr);
+  return audit_model(model, study, pointers, options, exec);
+}
+
+Control retrained(const Model& before, const std::vector<std::string>& columns,
+                  const std::optional<Table>& train, const Exec& exec) {
+  Control control{.name = "retrained_without_column", .title = "retrained without", .reason = "", .model = {}};
+  if (!train) {
+    control.reason = "no training rows were given (--train)";
+    return control;
+  }
+  control.model = train_without(before, *train, columns, exec).model;
+  // Only the head is compared: decisions by the original's threshold.
+  control.model->task.threshold = before.task.threshold;
+  return control;
+}
+
+}  // namespace
+
+std::vector<Control> make_controls(const Model& before, const Model& after, const StudyPart& edit,
+                                   const StudyPart& holdout, const std::optional<Table>& train,
+                                   const DebiasOptions&, const Exec& exec) {
+  std::vector<Control> controls;
+  std::vector<const Attribute*> repaired;
+  std::vector<std::string> columns;
+  for (const StudyPairs& pairs : edit.pairs) {
+    repaired.push_back(&edit.study->attributes[pairs.attribute]);
+    for (const std::string& column : repaired.back()->columns) columns.push_back(column);
+  }
+  controls.push_back({"column_averaged", "column averaged", "",
+                      with_theta(before, average_features(*before.head, before.theta, edit.view(),
+                                                          attribute_features(before, repaired),
+                                                          exec))});
+  controls.push_back(retrained(before, columns, train, exec));
+
+  const double temperature = best_temperature(*before.head, before.theta, holdout.view(), exec);
+  controls.push_back({"tempered", fmt::format("tempered, T = {:.2f}", temperature), "",
+                      with_theta(before, temper(*before.head, before.theta, temperature))});
+
+  const int favorable = before.task.favorable_class();
+  Control shift{.name = "intercept_shift", .title = "intercept shifted", .reason = "", .model = {}};
+  if (favorable < 0) {
+    shift.reason = "no favourable class is named";
+  } else {
+    const Scored now = score(after, *holdout.study, holdout.rows, exec);
+    const auto yes = std::count(now.decision.begin(), now.decision.end(), favorable);
+    shift.model = with_theta(
+        before, shift_to_rate(*before.head, before.theta, holdout.view(), before.task.threshold,
+                              favorable, static_cast<double>(yes) / static_cast<double>(now.rows()),
+                              exec));
+  }
+  controls.push_back(std::move(shift));
+  return controls;
+}
+
+std::vector<Contender> audit_all(const Model& before, const Model& after,
+                                 const std::vector<Control>& controls, const Study& study,
+                                 const AuditOptions& options, const Exec& exec) {
+  std::vector<Contender> all;
+  all.push_back({"before", "before", audit_on(before, study, options, exec), ""});
+  all.push_back({"repaired", "repaired", audit_on(after, study, options, exec), ""});
+  for (const Control& control : controls) {
+    Contender contender{control.name, control.title, std::nullopt, control.reason};
+    if (control.model) {
+      if (control.model->backbone == before.backbone) {
+        contender.audit = audit_on(*control.model, study, coarse(options), exec);
+      } else {  // other inputs: the rows must be encoded again
+        const Study own = make_study(*control.model, study.table, control.model->task, true, exec);
+        contender.audit = audit_on(*control.model, own, coarse(options), exec);
+      }
+    }
+    all.push_back(std::move(contender));
+  }
+  return all;
+}
+
+}  // namespace fmd

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "fmd/pipeline/debias.h"
+#include "pipeline/candidates.h"
+
+namespace fmd {
+
+// The models that stand beside the original and the result, and why one is absent.
+struct Control {
+  std::string name, title, reason;
+  std::optional<Model> model;
+};
+[[nodiscard]] std::vector<Control> make_controls(const Model& before, const Model& after,
+                                                 const StudyPart& edit, const StudyPart& holdout,
+                                                 const std::optional<Table>& train,
+                                                 const DebiasOptions& options, const Exec& exec);
+
+// Before, repaired and every control, audited on the same rows.
+[[nodiscard]] std::vector<Contender> audit_all(const Model& before, const Model& after,
+                                               const std::vector<Control>& controls,
+                                               const Study& study, const AuditOptions& options,
+                                               const Exec& exec);
+
+// Decisions gained and lost, other gaps, weights: what a repair changed besides its aim.
+[[nodiscard]] Moved what_moved(const Model& before, const Model& after, const Study& study,
+                               const std::vector<std::string>& repaired,
+                               const AuditOptions& options, const Exec& exec);
+
+}  // namespace fmd

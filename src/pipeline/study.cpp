@@ -1,0 +1,185 @@
+#include "fmd/pipeline/study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "fmd/core/error.h"
+
+namespace fmd {
+namespace {
+
+std::span<const Index> all_or(std::span<const Index> rows, Index count, std::vector<Index>& all) {
+  if (!rows.empty()) return rows;
+  all.resize(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), Index{0});
+  return all;
+}
+
+void take_labels(const Study& study, StudyPairs& pairs) {
+  if (study.y.empty()) return;
+  pairs.y.reserve(pairs.row.size());
+  for (const Index row : pairs.row) pairs.y.push_back(study.y[static_cast<std::size_t>(row)]);
+}
+
+// The share of rows that have an equal one among the others; hashes are sorted.
+double twin_share(const std::vector<std::uint64_t>& hashes) {
+  Index twins = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const bool before = i > 0 && hashes[i - 1] == hashes[i];
+    const bool after = i + 1 < hashes.size() && hashes[i + 1] == hashes[i];
+    twins += before || after;
+  }
+  return static_cast<double>(twins) / static_cast<double>(hashes.size());
+}
+
+}  // namespace
+
+bool Study::used_in_training() const {
+  return static_cast<double>(seen) > seen_by_chance + 4 * std::sqrt(seen_by_chance + 1);
+}
+
+Rows Study::rows(std::span<const Index> subset) const {
+  return {.X = X.get(), .y = y, .weight = {}, .subset = subset};
+}
+
+Index Study::find(const std::string& attribute) const {
+  for (std::size_t a = 0; a < attributes.size(); ++a)
+    if (attributes[a].name == attribute) return static_cast<Index>(a);
+  return -1;
+}
+
+Study make_study(const Model& model, Table table, const Task& task, bool need_labels,
+                 const Exec& exec) {
+  Study study;
+  study.table = std::move(table);
+  if (need_labels || (!task.label.empty() && study.table.find(task.label) != nullptr))
+    study.y = labels(study.table, task);
+  study.X = model.backbone->features(study.table, {}, exec);
+  study.missing_numbers = model.backbone->encoder().missing_numbers(study.table);
+  for (const AttributeSpec& spec : task.attributes) {
+    study.attributes.push_back(read_attribute(study.table, spec));
+    const bool reads = model.backbone->reads(study.attributes.back());
+    study.reads.push_back(reads ? Reads::yes : Reads::no);
+  }
+  // Fingerprints are over the label too: without labels there is nothing to compare.
+  if (!model.note.row_hashes.empty() && !study.y.empty()) {
+    study.seen =
+        overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
+    study.seen_by_chance = twin_share(model.note.row_hashes) * static_cast<double>(study.table.rows());
+  }
+  return study;
+}
+
+PairSet StudyPairs::set(const Study& study) const {
+  return {.c = study.rows(row),
+          .cbar = {.X = cbar.get(), .y = y, .weight = {}, .subset = {}},
+          .unit = row,
+          .weight = weight,
+          .from = from,
+          .to = to,
+          .attribute = study.attributes[attribute].name};
+}
+
+StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t attribute,
+                           std::span<const Index> rows, const Exec& exec) {
+  const Attribute& a = study.attributes[attribute];
+  if (!model.backbone->reads(a)) {
+    throw Error(ErrorKind::attribute_not_read,
+                fmt::format("the model does not read {}: changing it changes no answer", a.name),
+                "group differences (fmd audit) are all there is to say of it; to repair a column "
+                "that the model reads, name that column with --attribute");
+  }
+  PairPlan plan = flip_plan(a, rows);
+  if (plan.size() == 0) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: no row has a known value of {}", study.table.source, a.name),
+                "check the attribute's `values`");
+  }
+  StudyPairs pairs;
+  pairs.attribute = attribute;
+  pairs.cbar = model.backbone->flipped(study.table, a, plan, exec);
+  pairs.row = std::move(plan.row);
+  pairs.from = std::move(plan.from);
+  pairs.to = std::move(plan.to);
+  pairs.weight = std::move(plan.weight);
+  take_labels(study, pairs);
+  return pairs;
+}
+
+StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t attribute,
+                            const Table& given, const std::string& id,
+                            std::span<const Index> rows, const Exec& exec) {
+  const GivenPairs joined = join_pairs(study.table, given, id);
+  std::vector<Index> all;
+  const std::span<const Index> wanted = all_or(rows, study.table.rows(), all);
+  const std::vector<Index> wanted_sorted = [&] {
+    std::vector<Index> sorted(wanted.begin(), wanted.end());
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  }();
+  StudyPairs pairs;
+  pairs.attribute = attribute;
+  pairs.kind = "given";
+  std::vector<Index> other;
+  for (std::size_t i = 0; i < joined.row.size(); ++i) {
+    if (!std::binary_search(wanted_sorted.begin(), wanted_sorted.end(), joined.row[i])) continue;
+    pairs.row.push_back(joined.row[i]);
+    other.push_back(joined.other[i]);
+  }
+  if (pairs.row.empty()) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: no row of {} has a partner here by {}", given.source,
+                            study.table.source, id),
+                "both files need the same ids");
+  }
+  pairs.weight.assign(pairs.row.size(), 1.0F);
+  pairs.cbar = model.backbone->features(given, other, exec);
+  take_labels(study, pairs);
+  return pairs;
+}
+
+Scored score(const Model& model, const Study& study, std::span<const Index> rows,
+             const Exec& exec) {
+  Scored scored;
+  scored.p = all_probabilities(*model.head, study.rows(rows), model.theta, exec);
+  scored.decision = decide(scored.p, model.task.threshold);
+  scored.favorable = model.task.favorable_class();
+  if (rows.empty()) {
+    scored.y = study.y;
+  } else if (!study.y.empty()) {
+    for (const Index row : rows) scored.y.push_back(study.y[static_cast<std::size_t>(row)]);
+  }
+  return scored;
+}
+
+PairScores score_pairs(const Model& model, const Study& study, const StudyPairs& pairs,
+                       const Exec& exec) {
+  const PairSet set = pairs.set(study);
+  // Pairs of one row are adjacent and share c: score each row once, then repeat it.
+  std::vector<Index> rows;
+  std::vector<Index> position;
+  for (const Index row : pairs.row) {
+    if (rows.empty() || rows.back() != row) rows.push_back(row);
+    position.push_back(static_cast<Index>(rows.size()) - 1);
+  }
+  const Matrix p = all_probabilities(*model.head, study.rows(rows), model.theta, exec);
+  PairScores scores;
+  scores.p.resize(pairs.size(), p.cols());
+  for (Index i = 0; i < pairs.size(); ++i)
+    scores.p.row(i) = p.row(position[static_cast<std::size_t>(i)]);
+  scores.pbar = all_probabilities(*model.head, set.cbar, model.theta, exec);
+  scores.y = pairs.y;
+  scores.decision = decide(scores.p, model.task.threshold);
+  scores.decision_bar = decide(scores.pbar, model.task.threshold);
+  scores.unit = pairs.row;
+  scores.weight = pairs.weight;
+  scores.from = pairs.from;
+  scores.to = pairs.to;
+  return scores;
+}
+
+}  // namespace fmd

@@ -1,0 +1,192 @@
+#include <fmt/format.h>
+
+#include "fmd/report/audit_report.h"
+#include "fmd/version.h"
+#include "report/audit_json.h"
+
+namespace fmd {
+namespace {
+
+std::string name_of(const std::vector<std::string>& values, int at) {
+  return at < 0 ? "" : values[static_cast<std::size_t>(at)];
+}
+
+Json group_json(const Group& group) {
+  Json json = {{"value", group.value},
+               {"rows", group.rows},
+               {"positives", group.positives},
+               {"negatives", group.negatives},
+               {"selection_rate", number(group.selection_rate.value)},
+               {"tpr", number(group.tpr.value)},
+               {"fpr", number(group.fpr.value)},
+               {"accuracy", number(group.accuracy.value)},
+               {"mean_score", number(group.mean_score)},
+               {"compared", group.compared}};
+  Json intervals;
+  intervals["selection_rate"] = interval_json(group.selection_rate);
+  intervals["tpr"] = interval_json(group.tpr);
+  intervals["fpr"] = interval_json(group.fpr);
+  intervals["accuracy"] = interval_json(group.accuracy);
+  json["intervals"] = intervals;
+  return json;
+}
+
+Json comparison_json(const GroupReport& report, const Comparison& comparison) {
+  Json json = {{"first", report.groups[static_cast<std::size_t>(comparison.first)].value},
+               {"second", report.groups[static_cast<std::size_t>(comparison.second)].value},
+               {"rate", comparison.rate}};
+  json.update(interval_json(comparison.difference));
+  return json;
+}
+
+Json measure_json(const GroupReport& report, const GroupMeasure& measure) {
+  Json json = interval_json(measure.value, measure.reason);
+  if (!measure.reason.empty()) return json;
+  json["comparisons"] = Json::array();
+  for (const Comparison& comparison : measure.comparisons)
+    json["comparisons"].push_back(comparison_json(report, comparison));
+  json["widest"] = comparison_json(report, measure.widest);
+  json["widest"]["pairs"] = measure.pairs;
+  return json;
+}
+
+Json groups_json(const GroupReport& report) {
+  Json groups = Json::array();
+  for (const Group& group : report.groups) groups.push_back(group_json(group));
+  return groups;
+}
+
+Json group_measures(const GroupReport& report) {
+  Json measures;
+  for (const GroupMeasure& measure : report.measures)
+    measures[measure.name] = measure_json(report, measure);
+  measures["selection_ratio"] = interval_json(report.selection_ratio);
+  Json worst = interval_json(report.worst_group_accuracy);
+  if (report.worst_group >= 0)
+    worst["group"] = report.groups[static_cast<std::size_t>(report.worst_group)].value;
+  measures["worst_group_accuracy"] = worst;
+  return measures;
+}
+
+void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
+  for (const char* name : {"co", "co_tv", "co_worst", "co_large", "flip_rate"})
+    measures[name] = {{"value", nullptr}, {"reason", audit.flip_reason}};
+  if (!audit.flip) return;
+  const FlipReport& flip = *audit.flip;
+  measures["co"] = interval_json(flip.co, "no labels");
+  measures["co_tv"] = interval_json(flip.co_tv);
+  measures["flip_rate"] = interval_json(flip.flip_rate);
+  measures["co_large"] = interval_json(flip.co_large);
+  measures["co_large"]["values"] = flip.large_values;
+  measures["co_worst"] = {{"value", nullptr}, {"reason", "no pair of values with enough rows"}};
+  if (flip.worst >= 0) {
+    const FlipCell& cell = flip.cells[static_cast<std::size_t>(flip.worst)];
+    measures["co_worst"] = interval_json(cell.co);
+    measures["co_worst"]["from"] = name_of(audit.values, cell.from);
+    measures["co_worst"]["to"] = name_of(audit.values, cell.to);
+  }
+  Json cells = Json::array();
+  for (const FlipCell& cell : flip.cells) {
+    Json one = {{"from", name_of(audit.values, cell.from)},
+                {"to", name_of(audit.values, cell.to)},
+                {"rows", cell.rows}};
+    one["co"] = interval_json(cell.co);
+    one["signed_change"] = number(cell.signed_change);
+    one["flip_rate"] = number(cell.flip_rate);
+    cells.push_back(one);
+  }
+  json["flips"] = {{"rows", flip.units},
+                   {"pairs", flip.pairs},
+                   {"share_below_1e-6", number(flip.share_still)},
+                   {"cells", cells}};
+}
+
+Json attribute_json(const AttributeAudit& audit) {
+  Json json;
+  json["name"] = audit.name;
+  json["reads"] = audit.reads == Reads::unknown ? Json(nullptr) : Json(audit.reads == Reads::yes);
+  if (audit.reads == Reads::unknown) json["reads_reason"] = "only scores were given";
+  json["pairs"] = audit.pairs;
+  json["reference"] = audit.groups.reference < 0
+                          ? Json(nullptr)
+                          : Json(audit.groups.groups[static_cast<std::size_t>(
+                                                         audit.groups.reference)].value);
+  json["groups"] = groups_json(audit.groups);
+  json["rows_without_group"] = audit.groups.rows_without_group;
+  Json measures;
+  flip_json(audit, json, measures);
+  measures.update(group_measures(audit.groups));
+  json["measures"] = measures;
+  return json;
+}
+
+std::string verdict_key(Verdict verdict) {
+  return verdict == Verdict::unclear ? "not_enough_evidence" : to_string(verdict);
+}
+
+Json limits_json(const std::vector<LimitResult>& limits) {
+  Json all = Json::array();
+  for (const LimitResult& result : limits) {
+    Json one = {{"measure", result.limit.measure},
+                {"attribute", result.limit.attribute},
+                {"limit", result.limit.value},
+                {"verdict", verdict_key(result.verdict)}};
+    if (!result.reason.empty()) one["reason"] = result.reason;
+    one["lines"] = Json::array();
+    for (const LimitLine& line : result.lines) {
+      Json l = {{"about", line.about}, {"verdict", verdict_key(line.verdict)}};
+      l.update(interval_json(line.interval));
+      one["lines"].push_back(l);
+    }
+    all.push_back(one);
+  }
+  return all;
+}
+
+}  // namespace
+
+Json figures_json(const AuditReport& report) {
+  Json json;
+  json["rows"] = report.rows;
+  json["accuracy"] = interval_json(report.accuracy, "no labels");
+  json["log_loss"] = number(report.log_loss);
+  json["calibration_error"] = number(report.calibration_error);
+  json["attributes"] = Json::array();
+  for (const AttributeAudit& audit : report.attributes)
+    json["attributes"].push_back(attribute_json(audit));
+  return json;
+}
+
+std::string to_json(const AuditReport& report) {
+  Json json;
+  json["schema"] = 1;
+  json["command"] = "audit";
+  json["version"] = kVersion;
+  json["model"] = report.model.empty()
+                      ? Json(nullptr)
+                      : Json{{"name", report.model}, {"kind", report.kind},
+                             {"sha256", report.model_sha256}};
+  json["data"] = {{"name", report.data},
+                  {"sha256", report.data_sha256.empty() ? Json(nullptr) : Json(report.data_sha256)},
+                  {"rows", report.rows},
+                  {"seen_in_training", report.seen < 0 ? Json(nullptr) : Json(report.seen)},
+                  {"seen_by_chance", number(report.seen_by_chance)},
+                  {"missing_numbers", report.missing_numbers}};
+  json["task"] = Json::parse(to_json(report.task));
+  json["confidence"] = report.confidence;
+  json["replicates"] = report.replicates;
+  json["seed"] = report.seed;
+  json.update(figures_json(report));
+  if (!report.accuracy.defined()) json["reason"] = "no labels: accuracy and label metrics are null";
+  json["intersections"] = Json::array();
+  for (const GroupReport& groups : report.intersections) {
+    json["intersections"].push_back({{"name", groups.attribute},
+                                     {"groups", groups_json(groups)},
+                                     {"measures", group_measures(groups)}});
+  }
+  json["limits"] = limits_json(report.limits);
+  json["verdict"] = verdict_key(report.verdict);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace fmd

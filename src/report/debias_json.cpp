@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include <fmt/ranges.h>
+
+#include "fmd/report/debias_report.h"
+#include "fmd/version.h"
+#include "report/audit_json.h"
+
+namespace fmd {
+namespace {
+
+Json data_json(const std::vector<DataNote>& notes) {
+  Json all = Json::array();
+  for (const DataNote& note : notes) {
+    Json one = {{"role", note.role}, {"name", note.name}};
+    one["sha256"] = note.sha256.empty() ? Json(nullptr) : Json(note.sha256);
+    one["rows"] = note.rows;
+    one["split_seed"] = note.split_seed ? Json(*note.split_seed) : Json(nullptr);
+    one["overlap_with_training"] = note.overlap < 0 ? Json(nullptr) : Json(note.overlap);
+    one["overlap_by_chance"] = number(note.by_chance);
+    all.push_back(one);
+  }
+  return all;
+}
+
+Json lambda_json(double lambda) { return std::isinf(lambda) ? Json("infinity") : Json(lambda); }
+
+Json point_json(const PathPoint& point, const std::vector<std::string>& repaired,
+                const std::string& measure) {
+  Json json = {{"lambda", lambda_json(point.lambda)}, {"kind", point.kind}};
+  json["accuracy"] = interval_json(point.accuracy);
+  json["accuracy_change"] = interval_json(point.accuracy_change);
+  json["log_loss"] = number(point.log_loss);
+  Json measures;
+  for (std::size_t a = 0; a < repaired.size(); ++a) {
+    measures[repaired[a]] = {{measure, interval_json(point.bias[a])},
+                             {"change", interval_json(point.bias_change[a])}};
+  }
+  json["measures"] = measures;
+  json["lowers_bias"] = point.lowers_bias;
+  json["target"] = to_string(point.target);
+  return json;
+}
+
+// The measures that receipts promise, of one contender on one set of rows.
+Json measures_json(const AuditReport& audit) {
+  Json json = figures_json(audit);
+  for (Json& attribute : json["attributes"]) attribute.erase("flips");
+  return json;
+}
+
+Json contenders_json(const std::vector<Contender>& all, bool controls) {
+  Json json = Json::object();
+  for (const Contender& contender : all) {
+    const bool main = contender.name == "before" || contender.name == "repaired";
+    if (main == controls) continue;
+    const std::string key = contender.name == "repaired" ? "after" : contender.name;
+    if (contender.audit) {
+      json[key] = measures_json(*contender.audit);
+    } else {
+      json[key] = {{"value", nullptr}, {"reason", contender.reason}};
+    }
+  }
+  return json;
+}
+
+Json moved_json(const Moved& moved) {
+  Json groups = Json::array(), measures = Json::array(), inputs = Json::array();
+  for (const GroupMove& g : moved.groups) {
+    groups.push_back({{"attribute", g.attribute},
+                      {"group", g.group},
+                      {"rows", g.rows},
+                      {"gained", g.gained},
+                      {"lost", g.lost},
+                      {"favorable_rate_before", number(g.rate_before)},
+                      {"favorable_rate_after", number(g.rate_after)}});
+  }
+  for (const MeasureMove& m : moved.measures) {
+    Json one = {{"attribute", m.attribute}, {"measure", m.measure}, {"about", m.about}};
+    one["before"] = interval_json(m.before);
+    one["after"] = interval_json(m.after);
+    one["change"] = interval_json(m.change, "no paired interval");
+    one["worse"] = m.worse;
+    measures.push_back(one);
+  }
+  for (const InputMove& i : moved.inputs)
+    inputs.push_back({{"feature", i.feature}, {"moved_by", number(i.after - i.before)}});
+  return {{"decisions", groups}, {"measures", measures}, {"inputs", inputs}};
+}
+
+Json chosen_json(const DebiasReport& r) {
+  Json json = {{"rule", r.rule}, {"candidates", r.points.size()}};
+  if (r.chosen >= 0) {
+    const PathPoint& point = r.points[static_cast<std::size_t>(r.chosen)];
+    json["lambda"] = lambda_json(point.lambda);
+    json["on_holdout"] = point_json(point, r.repaired, r.measure);
+  }
+  return json;
+}
+
+// What the quadratic path foretold for the chosen candidate stands beside what was measured.
+Json part_json(const std::vector<Contender>& contenders, const char* empty_reason) {
+  if (contenders.empty()) return {{"value", nullptr}, {"reason", empty_reason}};
+  return contenders_json(contenders, false);
+}
+
+}  // namespace
+
+std::string receipt_json(const DebiasReport& r, const RunNote& run) {
+  Json json;
+  json["schema"] = 1;
+  json["kind"] = "fmd receipt";
+  json["says"] = fmt::format("repaired for the flip gap of {} on {}", fmt::join(r.repaired, ", "),
+                             r.data[0].name);
+  json["model"] = {{"name", r.model},
+                   {"out", r.out},
+                   {"sha256_before", r.model_sha256},
+                   {"sha256_after", r.out_sha256}};
+  json["data"] = data_json(r.data);
+  json["rows"] = {{"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
+  json["optimistic"] = r.optimistic;
+  json["task"] = Json::parse(to_json(r.task));
+  json["repaired"] = r.repaired;
+  json["options"] = Json::parse(r.options);
+  json["chosen"] = chosen_json(r);
+  json["solve"] = {{"method", r.method},         {"status", r.solve_status},
+                   {"residual", number(r.residual)}, {"damping", number(r.damping)},
+                   {"rcond", number(r.rcond)},   {"iterations", r.iterations},
+                   {"hessian_rows", r.hessian_rows}};
+  json["measures"] = {{"holdout", part_json(r.holdout, "none")},
+                      {"test", part_json(r.test, "no --test was given")}};
+  json["accuracy_change"] = interval_json(r.accuracy_change);
+  json["moved"] = moved_json(r.moved);
+  json["controls"] = contenders_json(r.figures(), true);
+  json["attribute_use"] = Json::array();
+  for (const AttributeUse& use : r.attribute_use) {
+    json["attribute_use"].push_back({{"attribute", use.attribute},
+                                     {"read_by_model", use.read_by_model},
+                                     {"used_to_choose_weights", use.chose_weights},
+                                     {"needed_at_prediction", use.needed_at_prediction}});
+  }
+  json["figures_from"] = r.test.empty() ? "hold-out, used for the choice" : "test";
+  json["versions"] = {{"fmd", kVersion}, {"cpu_kernel", r.blas_kernel}};
+  json["seed"] = r.seed;
+  json["run"] = {{"date", run.date}, {"seconds", run.seconds}, {"cpu_seconds", run.cpu_seconds}};
+  return json.dump(2) + "\n";
+}
+
+std::string path_json(const DebiasReport& r) {
+  Json json;
+  json["schema"] = 1;
+  json["kind"] = "fmd path";
+  json["rows"] = {{"holdout", r.holdout_rows}};
+  json["repaired"] = r.repaired;
+  json["measure"] = r.measure;
+  json["tensors"] = r.out + ".path.safetensors";
+  json["chosen"] = r.chosen;
+  json["points"] = Json::array();
+  for (const PathPoint& point : r.points)
+    json["points"].push_back(point_json(point, r.repaired, r.measure));
+  return json.dump(2) + "\n";
+}
+
+}  // namespace fmd

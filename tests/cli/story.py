@@ -1,0 +1,240 @@
+"""The command from a CSV to a repaired model and back, as a person would use it."""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FMD = ""
+
+
+def fmd(*args, cwd, code=0):
+    run = subprocess.run([FMD, *map(str, args)], cwd=cwd, capture_output=True, text=True, timeout=300)
+    if run.returncode != code:
+        raise AssertionError(f"fmd {args}: exit {run.returncode}, not {code}\n{run.stdout}\n{run.stderr}")
+    return run
+
+
+def make_table(path, rows=3000, seed=1, numeric_sex=False):
+    """A made-up lending table: text with commas and quotes, missing cells, a many-valued attribute."""
+    random.seed(seed)
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow(["id", "income", "job", "sex", "region", "approved"])
+        for i in range(rows):
+            sex = random.choice(["F", "M"])
+            region = random.choice(["north", "south", 'the "far", west'])
+            income = random.gauss(50, 10)
+            z = (income - 50) / 8 + (1.0 if sex == "M" else 0) - (0.7 if region == "south" else 0)
+            yes = random.random() < 1 / (1 + 2.718281828 ** -z)
+            out.writerow([i, "?" if random.random() < 0.02 else f"{income:.2f}",
+                          random.choice(["cook", "clerk", ""]),
+                          {"F": 0, "M": 1}[sex] if numeric_sex else sex, region, "yes" if yes else "no"])
+
+
+class Story(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls.folder.name)
+        make_table(cls.dir / "loans.csv")
+        fmd("split", "loans.csv", "--by", "approved", "--by", "sex", cwd=cls.dir)
+        fmd("train", "train.csv", "--label", "approved", "--positive", "yes", "--id", "id",
+            "--attribute", "sex", "--attribute", "region", "-o", "loans.safetensors", cwd=cls.dir)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def json(self, *args, code=0):
+        return json.loads(fmd(*args, "--json", cwd=self.dir, code=code).stdout)
+
+    def test_split_keeps_rows_as_they_stand(self):
+        lines = (self.dir / "loans.csv").read_bytes().splitlines()
+        parts = [(self.dir / f"{p}.csv").read_bytes().splitlines() for p in ("train", "repair", "test")]
+        for part in parts:
+            self.assertEqual(part[0], lines[0])
+        self.assertEqual(sorted(sum((p[1:] for p in parts), [])), sorted(lines[1:]))
+
+    def test_audit_screen_and_json_agree(self):
+        screen = fmd("audit", "loans.safetensors", "test.csv", cwd=self.dir).stdout
+        report = self.json("audit", "loans.safetensors", "test.csv")
+        for word in ("FLIP TEST", "GROUPS", "verdict: none", "reads  sex: yes"):
+            self.assertIn(word, screen)
+        self.assertLessEqual(max(map(len, screen.splitlines())), 80, screen)
+        self.assertEqual(report["verdict"], "none")
+        # Equal rows happen by chance; these are not many more than that.
+        self.assertLess(report["data"]["seen_in_training"], 40 + 2 * report["data"]["seen_by_chance"])
+        self.assertIn(f"accuracy {100 * report['accuracy']['value']:.1f} %", screen)
+        seen = self.json("audit", "loans.safetensors", "train.csv")["data"]["seen_in_training"]
+        self.assertEqual(seen, sum(1 for _ in open(self.dir / "train.csv")) - 1)
+
+    def test_limits_decide_the_exit_code(self):
+        co = self.json("audit", "loans.safetensors", "test.csv")["attributes"][0]["measures"]["co"]
+        def over(value, code, *more):
+            return fmd("audit", "loans.safetensors", "test.csv", "--fail-over", f"co:sex={value}", *more,
+                       cwd=self.dir, code=code)
+        over(co["low"] / 2, 1)
+        over(co["high"] * 2, 0)
+        self.assertIn("NOT ENOUGH", over(co["value"], 3).stdout)
+        over(co["value"], 1, "--on-unclear", "fail")
+        over(co["value"], 0, "--on-unclear", "pass")
+
+    def test_task_file_holds_limits(self):
+        (self.dir / "task.toml").write_text('[limits]\n"co:sex" = 0.001\n')
+        run = fmd("audit", "loans.safetensors", "test.csv", "--task", "task.toml", cwd=self.dir, code=1)
+        self.assertTrue(run.stdout.rstrip().splitlines()[-1].startswith("verdict: FAIL"))
+
+    def test_debias_repeat_at_and_undo(self):
+        args = ("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--train", "train.csv",
+                "--test", "test.csv", "--target", "co=.005")
+        screen = fmd(*args, "-o", "a.safetensors", cwd=self.dir).stdout
+        for word in ("trivial controls", "WHAT THIS DOES NOT SAY", "accuracy, paired", "changed answers"):
+            self.assertIn(word, screen)
+        self.assertLessEqual(max(map(len, screen.splitlines())), 80, screen)
+        fmd(*args, "-o", "b.safetensors", "--threads", 1, cwd=self.dir)
+        self.assertEqual((self.dir / "a.safetensors").read_bytes(), (self.dir / "b.safetensors").read_bytes())
+        # An existing OUT is an error; the model itself is never overwritten.
+        fmd(*args, "-o", "a.safetensors", cwd=self.dir, code=13)
+        fmd(*args, "-o", "loans.safetensors", "--force", cwd=self.dir, code=13)
+        fmd(*args, "-o", "a.safetensors", "--force", cwd=self.dir)
+        audit = self.json("audit", "a.safetensors", "test.csv", "--fail-over", "co:sex=.01")
+        self.assertEqual(audit["verdict"], "pass")
+        # Any point of the path can be had, and is the model whose figures stand there.
+        path = json.loads((self.dir / "a.safetensors.path.json").read_text())
+        point = path["points"][5]
+        fmd(*args[:9], "--at", f"lambda={point['lambda']!r}", "-o", "c.safetensors", cwd=self.dir)
+        receipt = json.loads((self.dir / "c.safetensors.receipt.json").read_text())
+        self.assertEqual(receipt["chosen"]["lambda"], point["lambda"])
+        self.assertEqual(receipt["chosen"]["on_holdout"]["accuracy"], point["accuracy"])
+        self.assertEqual(receipt["chosen"]["on_holdout"]["measures"], point["measures"])
+        fmd("undo", "a.safetensors.receipt.json", "-o", "back.safetensors", cwd=self.dir)
+        self.assertEqual((self.dir / "back.safetensors").read_bytes(),
+                         (self.dir / "loans.safetensors").read_bytes())
+        left = [p.name for p in self.dir.iterdir() if "fmd-tmp" in p.name or "journal" in p.name]
+        self.assertEqual(left, [])
+
+    def test_no_candidate_writes_nothing(self):
+        before = sorted(p.name for p in self.dir.iterdir())
+        fmd("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--method", "path",
+            "--target", "co=0", "-o", "none.safetensors", cwd=self.dir, code=1)
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), before)
+
+    def test_scores_of_another_program(self):
+        fmd("pairs", "test.csv", "--flip", "sex", "-o", "flipped.csv", "--force", cwd=self.dir)
+        for name in ("test", "flipped"):
+            fmd("predict", "loans.safetensors", f"{name}.csv", "-o", f"{name}_p.csv", "--force", cwd=self.dir)
+            with open(self.dir / f"{name}.csv", newline="") as f, \
+                    open(self.dir / f"{name}_p.csv", newline="") as g, \
+                    open(self.dir / f"{name}_scored.csv", "w", newline="") as h:
+                out = None
+                for row, p in zip(csv.DictReader(f), csv.DictReader(g)):
+                    row["p"] = p["p_yes"]
+                    out = out or csv.DictWriter(h, row.keys())
+                    if h.tell() == 0:
+                        out.writeheader()
+                    out.writerow(row)
+        direct = self.json("audit", "loans.safetensors", "test.csv")
+        outside = self.json("audit", "--scores", "test_scored.csv", "--pair-scores", "flipped_scored.csv",
+                            "--label", "approved", "--positive", "yes", "--attribute", "sex")
+        self.assertAlmostEqual(direct["accuracy"]["value"], outside["accuracy"]["value"], 9)
+        for measure in ("co", "flip_rate", "demographic_parity", "equal_opportunity"):
+            self.assertAlmostEqual(direct["attributes"][0]["measures"][measure]["value"],
+                                   outside["attributes"][0]["measures"][measure]["value"], 9)
+
+    def test_groups_from_a_second_file(self):
+        with open(self.dir / "loans.csv", newline="") as f, \
+                open(self.dir / "groups.csv", "w", newline="") as g:
+            out = csv.writer(g)
+            out.writerow(["id", "caste"])
+            for row in csv.DictReader(f):
+                out.writerow([row["id"], "x" if int(row["id"]) % 2 else "y"])
+        report = self.json("audit", "loans.safetensors", "test.csv", "--groups", "groups.csv", "--key", "id",
+                           "--attribute", "caste", "--fail-over", "co:caste=.5", code=3)
+        caste = report["attributes"][0]
+        self.assertFalse(caste["reads"])
+        self.assertIsNone(caste["measures"]["co"]["value"])
+        self.assertEqual(caste["measures"]["co"]["reason"], "not_an_input")
+        # Not even when unclear counts as a pass.
+        fmd("audit", "loans.safetensors", "test.csv", "--groups", "groups.csv", "--key", "id", "--attribute",
+            "caste", "--fail-over", "co:caste=.5", "--on-unclear", "pass", cwd=self.dir, code=3)
+        fmd("debias", "loans.safetensors", "repair.csv", "--groups", "groups.csv", "--key", "id",
+            "--attribute", "caste", "-o", "caste.safetensors", cwd=self.dir, code=23)
+
+    def test_a_numeric_attribute_names_values(self):
+        make_table(self.dir / "coded.csv", rows=400, numeric_sex=True)
+        args = ("train", "coded.csv", "--label", "approved", "--positive", "yes", "--id", "id")
+        run = fmd(*args, "--attribute", "sex", "-o", "coded.safetensors", cwd=self.dir, code=19)
+        self.assertIn("values", run.stderr)
+        (self.dir / "coded.toml").write_text(
+            '[[attributes]]\nname = "sex"\nvalues = ["0", "1"]\nreference = "1"\n')
+        fmd(*args, "--task", "coded.toml", "-o", "coded.safetensors", cwd=self.dir)
+        report = self.json("audit", "coded.safetensors", "coded.csv")
+        self.assertGreater(report["attributes"][0]["measures"]["co"]["value"], 0.05)
+
+    def test_given_pairs(self):
+        with open(self.dir / "test.csv", newline="") as f, \
+                open(self.dir / "twins.csv", "w", newline="") as g:
+            out = None
+            for row in csv.DictReader(f):
+                row["sex"] = "M" if row["sex"] == "F" else "F"
+                out = out or csv.DictWriter(g, row.keys())
+                if g.tell() == 0:
+                    out.writeheader()
+                out.writerow(row)
+        flip = self.json("audit", "loans.safetensors", "test.csv", "--attribute", "sex")
+        given = self.json("audit", "loans.safetensors", "test.csv", "--attribute", "sex",
+                          "--pairs", "given:twins.csv", "--id", "id")
+        self.assertAlmostEqual(flip["attributes"][0]["measures"]["co"]["value"],
+                               given["attributes"][0]["measures"]["co"]["value"], 12)
+
+    def test_unseen_category(self):
+        text = (self.dir / "test.csv").read_text().splitlines()
+        text[3] = text[3].replace(text[3].split(",")[2], "pilot", 1)
+        (self.dir / "odd.csv").write_text("\n".join([text[0], "9999,50,pilot,F,north,yes"] + text[1:]) + "\n")
+        run = fmd("predict", "loans.safetensors", "odd.csv", cwd=self.dir, code=17)
+        self.assertIn('line 2, column "job"', run.stderr)
+        self.assertIn("pilot", run.stderr)
+        fmd("train", "train.csv", "--label", "approved", "--positive", "yes", "--id", "id", "--unseen",
+            "bucket", "--attribute", "sex", "-o", "bucket.safetensors", "--force", cwd=self.dir)
+        fmd("predict", "bucket.safetensors", "odd.csv", "-o", "odd_p.csv", "--force", cwd=self.dir)
+
+    def test_help_has_examples(self):
+        for command in ("demo", "split", "train", "predict", "audit", "pairs", "debias", "undo", "data", "doctor"):
+            self.assertIn("Example", fmd(command, "--help", cwd=self.dir).stdout, command)
+        fmd("audit", "--no-such-flag", cwd=self.dir, code=2)
+        fmd(cwd=self.dir, code=2)
+
+    def test_demo(self):
+        run = fmd("demo", cwd=self.dir)
+        for word in ("1 AUDIT", "REPAIR", "WHAT THIS DOES NOT SAY", "no network"):
+            self.assertIn(word, run.stdout)
+        self.assertLessEqual(max(map(len, run.stdout.splitlines())), 80, run.stdout)
+        first = (self.dir / "fmd-demo/repaired.safetensors").read_bytes()
+        fmd("demo", "--threads", 1, cwd=self.dir)
+        self.assertEqual((self.dir / "fmd-demo/repaired.safetensors").read_bytes(), first)
+        fmd("undo", "fmd-demo/repaired.safetensors.receipt.json", "-o", "demo_back", cwd=self.dir)
+        self.assertEqual((self.dir / "demo_back").read_bytes(),
+                         (self.dir / "fmd-demo/income.safetensors").read_bytes())
+
+    def test_doctor_and_data(self):
+        doctor = self.json("doctor")
+        self.assertGreater(doctor["gemm_f64_gflops"], 0.1)
+        self.assertIn("adult", fmd("data", cwd=self.dir).stdout)
+        os.environ.pop("FMD_DATA", None)
+        run = fmd("train", "data:adult", "-o", "x.safetensors", cwd=self.dir, code=24)
+        self.assertIn("adult.data", run.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fmd", required=True)
+    args, rest = parser.parse_known_args()
+    FMD = str(pathlib.Path(args.fmd).resolve())
+    unittest.main(argv=[sys.argv[0], *rest])
