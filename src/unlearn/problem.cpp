@@ -14,9 +14,9 @@ namespace {
 // Differences of pairs are kept between passes up to this many numbers.
 constexpr Index kKeep = Index{1} << 25;
 
-// exp(e) - 1 - e.
-double exp_excess(double e) {
-  return std::abs(e) < 1e-5 ? e * e * (0.5 + e / 6) : std::expm1(e) - e;
+// exp(e) - 1 - e, given exp(e) - 1.
+double exp_excess(double e, double expm1) {
+  return std::abs(e) < 1e-5 ? e * e * (0.5 + e / 6) : expm1 - e;
 }
 
 // KL(old || p) where p's logits are old's plus dz; writes p and p - old. Formed from dz
@@ -31,9 +31,12 @@ double divergence(std::span<const double> old, std::span<double> dz, std::span<d
   }
   if (widest < 30) {
     double excess = 0;
-    for (std::size_t k = 0; k < old.size(); ++k) excess += old[k] * exp_excess(dz[k]);
     for (std::size_t k = 0; k < old.size(); ++k) {
-      change[k] = old[k] * (std::expm1(dz[k]) - excess) / (1 + excess);
+      change[k] = std::expm1(dz[k]);
+      excess += old[k] * exp_excess(dz[k], change[k]);
+    }
+    for (std::size_t k = 0; k < old.size(); ++k) {
+      change[k] = old[k] * (change[k] - excess) / (1 + excess);
       p[k] = old[k] + change[k];
     }
     return std::log1p(excess);

@@ -121,9 +121,8 @@ TEST(ShiftToRate, HitsTheRateAndMovesOneIntercept) {
           EXPECT_LE((change.array() != 0).count(), 1);
           const Index stride = p.head.inputs() + 1;
           for (Index j = 0; j < p.dim(); ++j) {
-            if (j % stride != stride - 1) {
-              EXPECT_EQ(change[j], 0);
-            }
+            if (j % stride == stride - 1) continue;
+            EXPECT_EQ(change[j], 0);
           }
         }
 }
