@@ -120,7 +120,7 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
       damping = std::max(4 * damping, StepModel::kFar);
     }
   }
-  s.gradient = first > 0 ? run.point.gradient.norm() / first : 0;
+  s.gradient = run.point.gradient.norm() / std::max(1.0, first);
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ struct UnlearnSummary {
   int factorisations = 0;      // Gauss-Newton matrices that were formed
   double objective = 0;        // J at the result
   double start_objective = 0;  // J at the start
-  double gradient = 0;         // |grad J| at the result, relative to the first
+  double gradient = 0;         // |grad J| at the result / max(1, the first)
 };
 
 struct UnlearnResult {
