@@ -42,9 +42,7 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
   Study study = make_study(model, table, model.task, false, exec);
   study.sha256 = file_sha256(args.data);
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
-  std::vector<const StudyPairs*> pointers;
-  for (const auto& p : pairs) pointers.push_back(p ? &*p : nullptr);
-  AuditReport report = audit_model(model, study, pointers, args.options, exec);
+  AuditReport report = audit_model(model, study, pairs, args.options, exec);
   report.model = std::filesystem::path(args.model).filename().string();
   report.model_sha256 = file_sha256(args.model);
   return report;

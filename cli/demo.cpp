@@ -77,11 +77,9 @@ std::string audit_part(const AuditReport& report) {
 AuditReport audit_demo(const Model& model, const Table& table, const Exec& exec) {
   const Study study = make_study(model, table, model.task, true, exec);
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
-  std::vector<const StudyPairs*> pointers;
-  for (const auto& p : pairs) pointers.push_back(p ? &*p : nullptr);
   AuditOptions options;
   options.intersections = false;
-  return audit_model(model, study, pointers, options, exec);
+  return audit_model(model, study, pairs, options, exec);
 }
 
 int run(const Args& args) {

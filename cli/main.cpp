@@ -1,5 +1,7 @@
+#include <csignal>
 #include <cstdio>
 #include <new>
+#include <unistd.h>
 
 #include <fmt/core.h>
 
@@ -44,6 +46,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Output files have temporary names until they are complete, so there is nothing to save.
+  std::signal(SIGINT, [](int) { _exit(130); });
   try {
     return run(argc, argv);
   } catch (const fmd::Error& error) {

@@ -88,25 +88,21 @@ Table flipped_table(const Table& table, const Attribute& attribute, const PairPl
 
 GivenPairs join_pairs(const Table& table, const Table& given, const std::string& id) {
   const Keys keys = read_keys(table, given, id);
-  const auto left = index_keys(keys.left, table, id);
+  (void)index_keys(keys.left, table, id);  // no id stands twice
   const auto right = index_keys(keys.right, given, id);
-  const auto fail = [&id](const Table& with, Index row, const Table& without,
-                          const std::string& key) {
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{}, column \"{}\": \"{}\" has no partner in {}",
-                            with.where(row), id, shorten(key), without.source),
-                "both files must have the same ids");
-  };
   GivenPairs pairs;
   for (std::size_t i = 0; i < keys.left.size(); ++i) {
     const auto found = right.find(keys.left[i]);
-    if (found == right.end()) fail(table, static_cast<Index>(i), given, keys.left[i]);
+    if (found == right.end()) {
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("{}, column \"{}\": \"{}\" has no partner in {}",
+                              table.where(static_cast<Index>(i)), id, shorten(keys.left[i]),
+                              given.source),
+                  "every row needs its counterpart there, by the same id");
+    }
     pairs.row.push_back(static_cast<Index>(i));
     pairs.other.push_back(found->second);
   }
-  for (std::size_t i = 0; i < keys.right.size(); ++i)
-    if (!left.contains(keys.right[i]))
-      fail(given, static_cast<Index>(i), table, keys.right[i]);
   return pairs;
 }
 

@@ -194,7 +194,7 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
 }
 
 AuditReport audit_model(const Model& model, const Study& study,
-                        const std::vector<const StudyPairs*>& pairs,
+                        const std::vector<std::optional<StudyPairs>>& pairs,
                         const AuditOptions& options, const Exec& exec) {
   std::vector<AuditedAttribute> attributes;
   for (std::size_t a = 0; a < study.attributes.size(); ++a) {
@@ -202,7 +202,7 @@ AuditReport audit_model(const Model& model, const Study& study,
                            .reads = study.reads[a],
                            .pairs = std::nullopt,
                            .pairs_kind = "flip"};
-    if (pairs[a] != nullptr) {
+    if (pairs[a]) {
       input.pairs = score_pairs(model, study, *pairs[a], exec);
       input.pairs_kind = pairs[a]->kind;
     }

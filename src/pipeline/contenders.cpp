@@ -18,9 +18,7 @@ AuditOptions coarse(AuditOptions options) {
 AuditReport audit_on(const Model& model, const Study& study, const AuditOptions& options,
                      const Exec& exec) {
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
-  std::vector<const StudyPairs*> pointers;
-  for (const auto& p : pairs) pointers.push_back(p ? &*p : nullptr);
-  return audit_model(model, study, pointers, options, exec);
+  return audit_model(model, study, pairs, options, exec);
 }
 
 Control retrained(const Model& before, const std::vector<std::string>& columns,

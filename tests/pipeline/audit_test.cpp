@@ -16,9 +16,7 @@ AuditReport audit(const Model& model, const Table& table,
                   const AuditOptions& options = {}) {
   const Study study = make_study(model, table, model.task, false, {});
   const auto pairs = make_pairs(model, study, model.task, {}, {});
-  std::vector<const StudyPairs*> pointers;
-  for (const auto& p : pairs) pointers.push_back(p ? &*p : nullptr);
-  return audit_model(model, study, pointers, options, {});
+  return audit_model(model, study, pairs, options, {});
 }
 
 Model made_up_model() {

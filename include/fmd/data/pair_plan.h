@@ -34,8 +34,9 @@ struct PairPlan {
                                   const PairPlan& plan);
 
 // Pairs from two tables joined by an id column: row[i] of `table` against row other[i] of
-// `given`. Throws Error(missing_column), Error(bad_data) on an id that stands twice or has
-// no partner.
+// `given`. One file of counterparts may serve several tables: what it has beyond this one
+// is passed over. Throws Error(missing_column), Error(bad_data) on an id that stands twice
+// or a row without a counterpart.
 struct GivenPairs {
   std::vector<Index> row, other;
 };

@@ -29,12 +29,6 @@ struct AuditedAttribute {
                                        const std::vector<AuditedAttribute>& attributes,
                                        const AuditOptions& options, const Exec& exec);
 
-// Scores and pairs of a model on a study, then audit_scores. `pairs` in order of the
-// study's attributes; null entries (not read) have no flip figures.
-[[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
-                                      const std::vector<const StudyPairs*>& pairs,
-                                      const AuditOptions& options, const Exec& exec);
-
 // The pairs of every attribute that the model reads, as the task asks for them (flip |
 // given:FILE).
 [[nodiscard]] std::vector<std::optional<StudyPairs>> make_pairs(const Model& model,
@@ -42,6 +36,12 @@ struct AuditedAttribute {
                                                                 const Task& task,
                                                                 std::span<const Index> rows,
                                                                 const Exec& exec);
+
+// Scores and pairs of a model on a study, then audit_scores. `pairs` as make_pairs() gives
+// them.
+[[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
+                                      const std::vector<std::optional<StudyPairs>>& pairs,
+                                      const AuditOptions& options, const Exec& exec);
 
 // Scores made by another program. `scores` has a column p (or score) of the positive class,
 // or p_<class> for each class, and the columns of label and attributes; `pairs`, when not
