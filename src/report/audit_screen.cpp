@@ -26,10 +26,10 @@ std::string favourable_words(const Task& task) {
 
 std::string decision_words(const Task& task) {
   if (!task.binary()) return "answers the most probable class";
-  // "yes" is the favourable answer: with an unfavourable positive label it is a low score.
-  const bool low = task.favorable_class() == 0;
-  return fmt::format("yes at p{} {} {}", low ? "(" + task.classes[1] + ")" : "",
-                     low ? "<" : ">=", fixed(task.threshold, 2));
+  const std::string threshold = fixed(task.threshold, 2);
+  if (task.favorable_class() == 1) return "yes at p >= " + threshold;
+  return fmt::format("{} at p({} = {}) >= {}", task.classes[1], task.label, task.classes[1],
+                     threshold);
 }
 
 std::string top(const AuditReport& r) {
@@ -189,13 +189,16 @@ std::string widest(const GroupReport& g) {
                           38, 18));
 }
 
-std::string many_groups(const GroupReport& g, const std::string& title) {
+std::string many_groups(const GroupReport& g, const std::string& title,
+                        const std::string& word) {
   const GroupMeasure* parity = g.find("demographic_parity");
   const std::size_t comparisons = parity == nullptr ? 0 : parity->comparisons.size();
   std::string out =
       fmt::format("{}, against {}; intervals adjusted for {} comparisons\n", title,
                   g.groups[static_cast<std::size_t>(g.reference)].value, comparisons);
-  out += "                   rows  yes %  difference            TPR % difference\n";
+  out += fmt::format(
+      "                   rows  {:>5}  difference            TPR % difference\n",
+      word + " %");
   for (std::size_t k = 0; k < g.groups.size(); ++k) {
     const Group& group = g.groups[k];
     if (!group.compared) continue;
@@ -212,7 +215,8 @@ std::string many_groups(const GroupReport& g, const std::string& title) {
 
 std::string groups_part(const AuditReport& r) {
   std::string out =
-      "\nGROUPS             rows  yes %               TPR % (positives)      FPR %\n";
+      fmt::format("\nGROUPS             rows  {:<19} TPR % (positives)      FPR %\n",
+                  text::favourable_word(r.task) + " %");
   for (const AttributeAudit& a : r.attributes) {
     const GroupReport& g = a.groups;
     const auto large = std::count_if(g.groups.begin(), g.groups.end(),
@@ -223,7 +227,7 @@ std::string groups_part(const AuditReport& r) {
     } else if (large == 2) {
       out += two_groups(g, a.name);
     } else {
-      out += many_groups(g, a.name);
+      out += many_groups(g, a.name, text::favourable_word(r.task));
     }
   }
   for (const GroupReport& g : r.intersections) {

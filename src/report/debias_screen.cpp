@@ -155,7 +155,7 @@ std::string repair_table(const DebiasReport& r) {
   for (const std::string& name : r.repaired) {
     const std::string suffix = r.repaired.size() == 1 ? "difference" : name;
     out += row(
-        r, "yes, " + suffix,
+        r, text::favourable_word(r.task) + ", " + suffix,
         [&](const Contender& c) { return group_difference(c, name, "demographic_parity"); },
         worse(r, name, "demographic_parity"));
     out += row(
@@ -184,10 +184,10 @@ std::string caveats(const DebiasReport& r) {
         static_cast<std::size_t>(d->difference.value < 0 ? d->first : d->second);
     if (i.low > 0)
       words += fmt::format(
-          "{} is still answered yes more often than {}, by {} ({} .. {}): other "
-          "columns carry it. ",
-          groups[first].value, groups[second].value, fixed(i.value, 3), fixed(i.low, 3),
-          fixed(i.high, 3));
+          "{}: {} still gets the favourable answer more often than {}, by {} ({} .. {}): "
+          "other columns carry it. ",
+          name, groups[first].value, groups[second].value, fixed(i.value, 3),
+          fixed(i.low, 3), fixed(i.high, 3));
   }
   for (const MeasureMove& m : r.moved.measures) {
     if (!m.worse || m.measure != "co" || !m.about.empty()) continue;

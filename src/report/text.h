@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "fmd/data/task.h"
 #include "fmd/metrics/interval.h"
 
 // How figures look on a screen: one place.
@@ -58,6 +59,11 @@ inline std::string seen(Index rows, double by_chance) {
   if (by_chance < 0.5) return fmt::format("{} of them seen in training", count(rows));
   return fmt::format("{} equal a training row ({} by chance)", count(rows),
                      count(static_cast<Index>(std::lround(by_chance))));
+}
+
+// "yes" where the positive label is the favourable one; where it is not, yes would mislead.
+inline std::string favourable_word(const Task& task) {
+  return task.binary() && task.favorable_class() == 0 ? "fav" : "yes";
 }
 
 // At most `width` characters of UTF-8 text; ".." marks a cut.

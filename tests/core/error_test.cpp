@@ -1,5 +1,7 @@
 #include "fmd/core/error.h"
 
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -25,6 +27,17 @@ TEST(Error, EveryKindHasItsOwnId) {
   std::set<std::string_view> ids;
   for (int k = 0; k <= static_cast<int>(ErrorKind::numerical); ++k)
     EXPECT_TRUE(ids.insert(id(static_cast<ErrorKind>(k))).second);
+}
+
+TEST(Error, TheManualHasCauseAndRemedyOfEveryKind) {
+  std::ifstream file(FMD_TEST_DIR "/../docs/errors.md");
+  const std::string manual(std::istreambuf_iterator<char>(file), {});
+  for (int k = 0; k <= static_cast<int>(ErrorKind::numerical); ++k) {
+    const auto kind = static_cast<ErrorKind>(k);
+    const std::string row =
+        "| " + std::to_string(exit_code(kind)) + " | " + std::string(id(kind)) + " | ";
+    EXPECT_NE(manual.find(row), std::string::npos) << row;
+  }
 }
 
 TEST(Error, ChecksSayWhereWhatCameAndWhatIsNeeded) {
