@@ -1,6 +1,7 @@
 #include "fmd/data/csv.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -18,6 +19,30 @@
 
 namespace fmd {
 namespace {
+
+// The texts that mean "missing"; almost every other cell is told apart by its first byte.
+class MissingTexts {
+ public:
+  explicit MissingTexts(const std::vector<std::string>& texts) : texts_(texts) {
+    for (const std::string& text : texts) {
+      if (text.empty()) {
+        empty_ = true;
+      } else {
+        begins_[static_cast<unsigned char>(text[0])] = true;
+      }
+    }
+  }
+  [[nodiscard]] bool has(std::string_view text) const {
+    if (text.empty()) return empty_;
+    return begins_[static_cast<unsigned char>(text[0])] &&
+           std::find(texts_.begin(), texts_.end(), text) != texts_.end();
+  }
+
+ private:
+  const std::vector<std::string>& texts_;
+  bool empty_ = false;
+  std::array<bool, 256> begins_ = {};
+};
 
 // A column while it is read. One whose kind is inferred begins as numbers; at the first
 // text after numbers it is put off to a second pass over the file, because the numbers' own
@@ -139,9 +164,8 @@ void check_width(const CsvScanner& scanner, std::size_t width) {
 }
 
 // Appends every record to the builders that are not put off.
-void read_rows(CsvScanner& scanner, std::size_t width,
-               const std::vector<std::string>& missing, std::vector<Builder*> active,
-               std::vector<Index>* lines) {
+void read_rows(CsvScanner& scanner, std::size_t width, const MissingTexts& missing,
+               std::vector<Builder*> active, std::vector<Index>* lines) {
   std::string scratch;
   while (scanner.next()) {
     check_width(scanner, width);
@@ -149,7 +173,7 @@ void read_rows(CsvScanner& scanner, std::size_t width,
     bool changed = false;
     for (Builder* builder : active) {
       const std::string_view text = cell_text(scanner.cells()[builder->position], scratch);
-      if (std::find(missing.begin(), missing.end(), text) != missing.end()) {
+      if (missing.has(text)) {
         builder->add_missing();
       } else {
         builder->add(text, scanner);
@@ -174,9 +198,10 @@ Table parse_csv(std::string_view text, const std::string& source,
   std::vector<Builder> builders = make_builders(names, options);
   std::vector<Builder*> active;
   for (Builder& builder : builders) active.push_back(&builder);
+  const MissingTexts missing(options.missing);
   Table table;
   table.source = source;
-  read_rows(scanner, names.size(), options.missing, active, &table.line);
+  read_rows(scanner, names.size(), missing, active, &table.line);
   if (table.line.empty()) {
     throw Error(ErrorKind::bad_csv,
                 options.names.empty() ? fmt::format("{}: has a header but no rows", source)
@@ -191,7 +216,7 @@ Table parse_csv(std::string_view text, const std::string& source,
       builder->begin_category();
     }
     CsvScanner again = after_header;
-    read_rows(again, names.size(), options.missing, active, nullptr);
+    read_rows(again, names.size(), missing, active, nullptr);
   }
   for (Builder& builder : builders) table.columns.push_back(std::move(builder.column));
   return table;

@@ -23,12 +23,11 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 }  // namespace
 
-std::string_view cell_text(const RawCell& cell, std::string& scratch) {
-  if (!cell.escaped) return cell.text;
+std::string_view undouble_quotes(std::string_view text, std::string& scratch) {
   scratch.clear();
-  for (std::size_t i = 0; i < cell.text.size(); ++i) {
-    scratch += cell.text[i];
-    if (cell.text[i] == '"') ++i;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    scratch += text[i];
+    if (text[i] == '"') ++i;
   }
   return scratch;
 }

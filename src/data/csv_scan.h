@@ -18,8 +18,12 @@ struct RawCell {
   bool escaped = false;   // has doubled quotes
 };
 
+[[nodiscard]] std::string_view undouble_quotes(std::string_view text, std::string& scratch);
+
 // The cell's text with doubled quotes undone, in `scratch` where that is needed.
-[[nodiscard]] std::string_view cell_text(const RawCell& cell, std::string& scratch);
+[[nodiscard]] inline std::string_view cell_text(const RawCell& cell, std::string& scratch) {
+  return cell.escaped ? undouble_quotes(cell.text, scratch) : cell.text;
+}
 
 // Walks over records, one at a time, without copying.
 class CsvScanner {
