@@ -45,7 +45,8 @@ struct AlignedRows {
 #define FMD_FMA(a, b, c) ((a) * (b) + (c))
 #define FMD_WIDEN(f) __builtin_convertvector(f, V)
 #define FMD_KEEP(v)
-#include "model/kernels_body.h"
+#include "model/kernels_dense_body.h"
+#include "model/kernels_exp_body.h"
 #undef FMD_ISA
 #undef FMD_LANES
 #undef FMD_TARGET
@@ -60,7 +61,8 @@ struct AlignedRows {
 #define FMD_FMA(a, b, c) ((V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #define FMD_KEEP(v) asm("" : "+x"(v))
 #define FMD_WIDEN(f) ((V)_mm256_cvtps_pd((__m128)(f)))
-#include "model/kernels_body.h"
+#include "model/kernels_dense_body.h"
+#include "model/kernels_exp_body.h"
 #undef FMD_ISA
 #undef FMD_LANES
 #undef FMD_TARGET
@@ -74,7 +76,8 @@ struct AlignedRows {
 #define FMD_FMA(a, b, c) ((V)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #define FMD_KEEP(v) asm("" : "+v"(v))
 #define FMD_WIDEN(f) ((V)_mm512_maskz_cvtps_pd(0xff, (__m256)(f)))
-#include "model/kernels_body.h"
+#include "model/kernels_dense_body.h"
+#include "model/kernels_exp_body.h"
 #undef FMD_ISA
 #undef FMD_LANES
 #undef FMD_TARGET

@@ -8,8 +8,10 @@
 namespace fmd {
 
 // Sum over rows of w (diag(p) - p p^T) (x) (phi,1)(phi,1)^T for a linear head, exact, as an
-// accumulator. Symmetric; only the lower triangle is kept up to date until matrix() mirrors
-// it. Parameters in theta's order: class k, feature j at k (d+1) + j, intercept at j = d.
+// accumulator. Only pairs of different classes are summed, lower triangles only: the rows
+// of diag(p) - p p^T sum to 0, so that a diagonal block is minus the sum of its row's
+// others. Parameters in theta's order: class k, feature j at k (d+1) + j, intercept at j =
+// d.
 class HessianSum {
  public:
   HessianSum() = default;
