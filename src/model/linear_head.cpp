@@ -49,11 +49,21 @@ void sparse_logits(const FeatureBlock& block, const Vector& theta, Index outputs
 }
 
 void one_sparse_vjp(const FeatureBlock& block, const double* h, double* into) {
+  const std::int32_t* const column = block.column.data();
+  const float* const value = block.value.empty() ? nullptr : block.value.data();
+  double intercept = into[block.cols];
   for (Index i = 0; i < block.rows; ++i) {
-    for (Index e = block.start[at(i)]; e < block.start[at(i) + 1]; ++e)
-      into[block.column[at(e)]] += h[i] * value_of(block, e);
-    into[block.cols] += h[i];
+    const Index to = block.start[at(i) + 1];
+    const double slope = h[i];
+    if (value == nullptr) {
+      for (Index e = block.start[at(i)]; e < to; ++e) into[column[e]] += slope;
+    } else {
+      for (Index e = block.start[at(i)]; e < to; ++e)
+        into[column[e]] += slope * static_cast<double>(value[e]);
+    }
+    intercept += slope;
   }
+  into[block.cols] = intercept;
 }
 
 void sparse_vjp(const FeatureBlock& block, const double* h, Index outputs, Vector& into) {
