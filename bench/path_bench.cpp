@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
-#include <limits>
 
 #include <benchmark/benchmark.h>
 
@@ -18,6 +16,7 @@
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/unlearn/solve.h"
+#include "stopwatch.h"
 
 namespace fmd {
 namespace {
@@ -81,24 +80,10 @@ const Problem& problem() {
   return shared;
 }
 
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
 // Shortest time of each, for the ratios.
 struct Best {
-  double dsygvd = std::numeric_limits<double>::infinity();
-  double path = dsygvd, solve = dsygvd;
+  bench::Seconds dsygvd, path, solve;
 } best;
-
-template <typename Work>
-void timed(benchmark::State& state, double& shortest, const Work& work) {
-  for (auto _ : state) {
-    const double begin = cpu_seconds();
-    work();
-    const double taken = cpu_seconds() - begin;
-    state.SetIterationTime(taken);
-    shortest = std::min(shortest, taken);
-  }
-}
 
 Path whole_path(std::vector<Vector>& thetas) {
   const Problem& p = problem();
@@ -125,7 +110,7 @@ void dsygvd(benchmark::State& state) {
   const int lwork = static_cast<int>(work_size);
   Vector work(lwork);
   std::vector<int> integers(static_cast<std::size_t>(integer_size));
-  timed(state, best.dsygvd, [&] {
+  best.dsygvd = bench::run(state, [&] {
     A = G;
     B = H;
     dsygvd_(&kind, "V", "L", &n, A.data(), &n, B.data(), &n, values.data(), work.data(),
@@ -135,7 +120,7 @@ void dsygvd(benchmark::State& state) {
 
 void path(benchmark::State& state) {
   std::vector<Vector> thetas;
-  timed(state, best.path, [&] { benchmark::DoNotOptimize(whole_path(thetas)); });
+  best.path = bench::run(state, [&] { benchmark::DoNotOptimize(whole_path(thetas)); });
 }
 
 // At the point of the path where the gaps have fallen by about 100.
@@ -145,7 +130,7 @@ void warm_solve(benchmark::State& state) {
   const Path whole = whole_path(thetas);
   const double lambda = 50 / whole.g[whole.g.size() - 1];
   UnlearnResult result;
-  timed(state, best.solve, [&] {
+  best.solve = bench::run(state, [&] {
     result = solve(p.head, p.theta0, p.rows, p.pairs,
                    {.anchor = 1, .lambda = lambda, .gaps = {}}, {}, whole.theta(lambda));
   });
@@ -188,15 +173,14 @@ void sparse_solve(benchmark::State& state) {
   pairs[0].cbar = {.X = Xbar.get(), .y = {}, .weight = {}, .subset = {}};
   pairs[0].weight.assign(kPairs, 1.0F);
   UnlearnResult result;
-  double shortest = std::numeric_limits<double>::infinity();
-  timed(state, shortest, [&] {
+  const bench::Seconds shortest = bench::run(state, [&] {
     result =
         solve(head, theta0, rows, pairs, {.anchor = 1, .lambda = 1000, .gaps = {}}, {});
   });
   state.counters["steps"] = result.summary.iterations;
   state.counters["matrices"] = result.summary.factorisations;
   state.counters["status"] = static_cast<double>(result.summary.status);
-  state.counters["ms_a_step"] = 1e3 * shortest / std::max(1, result.summary.iterations);
+  state.counters["ms_a_step"] = 1e3 * shortest.cpu / std::max(1, result.summary.iterations);
 }
 
 }  // namespace
@@ -216,9 +200,10 @@ int main(int argc, char** argv) {
   add("solve", fmd::warm_solve);
   add("sparse_solve", fmd::sparse_solve);
   benchmark::RunSpecifiedBenchmarks();
-  std::printf(
-      "best of 5: dsygvd %.3f s, path %.3f s (%.2f x), warm-started solve %.3f s (%.2f "
-      "x)\n",
-      fmd::best.dsygvd, fmd::best.path, fmd::best.path / fmd::best.dsygvd, fmd::best.solve,
-      fmd::best.solve / fmd::best.dsygvd);
+  const fmd::Best& best = fmd::best;
+  std::fprintf(stderr,
+               "best of 5: dsygvd %.3f s, path %.3f s (%.2f x), warm-started solve %.3f s "
+               "(%.2f x)\n",
+               best.dsygvd.cpu, best.path.cpu, best.path.cpu / best.dsygvd.cpu,
+               best.solve.cpu, best.solve.cpu / best.dsygvd.cpu);
 }

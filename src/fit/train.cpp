@@ -14,11 +14,13 @@
 namespace fmd {
 namespace {
 
-constexpr double kSlow = 0.2;  // a smaller drop of the gradient asks for a new Hessian
+constexpr double kSlow = 0.4;  // a smaller drop of the gradient asks for a new Hessian
 constexpr double kLeastDamping = 1e-10;  // of the mean eigenvalue
 constexpr int kMostHalvings = 30;
 constexpr double kSampleGradient = 1e-3;
-constexpr int kSampleSteps = 6;
+constexpr Index kSampleRows = 4000;
+constexpr int kSampleSteps = 6;  // on the first sample
+constexpr int kLaterSteps = 2;   // on the others
 
 // F on some rows, with what is needed to minimise it.
 struct Problem {
@@ -77,9 +79,12 @@ bool line_search(const Problem& problem, State& state, const Vector& direction) 
   return false;
 }
 
-// Minimises from state.theta until |grad| <= target or `most` steps are done.
-void minimise(const Problem& problem, double target, int most, State& state) {
-  std::unique_ptr<QuasiNewton> curvature;
+using Curvature = std::unique_ptr<QuasiNewton>;
+
+// Minimises from state.theta until |grad| <= target or `most` steps are done. `curvature`
+// may come from a similar problem; empty = formed here. The last one is left in it.
+void minimise(const Problem& problem, double target, int most, State& state,
+              Curvature& curvature) {
   for (int step = 0; step < most && !(state.F.gradient.norm() <= target); ++step) {
     const bool fresh = curvature == nullptr;
     if (fresh) {
@@ -115,23 +120,69 @@ std::vector<Index> sample_rows(const Rows& rows, Index count) {
   return sample;
 }
 
-// A start near the optimum from a few thousand rows, kept when F agrees.
-void start_on_sample(const Problem& problem, State& state) {
-  const Index count = std::max<Index>(4000, 10 * problem.head.parameters());
-  if (problem.rows.size() < 4 * count) return;
-  const auto sample = sample_rows(problem.rows, count);
-  Rows rows = problem.rows;
-  rows.subset = sample;
-  const double share =
-      static_cast<double>(count) / static_cast<double>(problem.rows.size());
-  const Problem small{problem.head, rows, problem.l2, problem.n * share, problem.exec};
-  State on_sample{state.theta, small.at(state.theta)};
-  minimise(small, kSampleGradient * on_sample.F.gradient.norm(), kSampleSteps, on_sample);
-  Objective F = problem.at(on_sample.theta);
+// Some rows with their features side by side: gathered once, read at every step.
+struct Sample {
+  std::unique_ptr<Features> X;
+  std::vector<std::int32_t> y;
+  std::vector<float> weight;
+
+  [[nodiscard]] Rows view() const { return {X.get(), y, weight, {}}; }
+};
+
+Sample take_sample(const Rows& rows, Index count) {
+  const std::vector<Index> numbers = sample_rows(rows, count);
+  Sample sample;
+  Scratch scratch;
+  const FeatureBlock block = rows.X->gather(numbers, scratch);
+  if (block.sparse()) {
+    CsrRows csr;
+    csr.cols = block.cols;
+    const Index first = block.start.front();
+    csr.start.clear();
+    for (const Index start : block.start) csr.start.push_back(start - first);
+    csr.column.assign(block.column.begin() + first,
+                      block.column.begin() + block.start.back());
+    if (!block.value.empty())
+      csr.value.assign(block.value.begin() + first,
+                       block.value.begin() + block.start.back());
+    sample.X = make_sparse(std::move(csr));
+  } else {
+    const float* values = block.dense;
+    sample.X = make_dense({values, values + count * block.cols}, count, block.cols);
+  }
+  for (const Index number : numbers) {
+    sample.y.push_back(rows.y[static_cast<std::size_t>(number)]);
+    if (!rows.weight.empty())
+      sample.weight.push_back(rows.weight[static_cast<std::size_t>(number)]);
+  }
+  return sample;
+}
+
+// A start near the optimum from samples of a few thousand rows, then four times as many
+// ...: each step costs its sample, and each sample is as far from the next as chance makes
+// it. Kept when F agrees, with the curvature of the largest sample.
+void start_on_samples(const Problem& problem, State& state, Curvature& curvature) {
+  const Index size = problem.rows.size();
+  Index count = std::max<Index>(kSampleRows, 10 * problem.head.parameters());
+  if (size < 4 * count) return;
+  Vector theta = state.theta;
+  Curvature found;
+  for (int most = kSampleSteps; 2 * count <= size; count *= 4, most = kLaterSteps) {
+    const Sample sample = take_sample(problem.rows, count);
+    const Rows rows = sample.view();
+    const double share = static_cast<double>(count) / static_cast<double>(size);
+    const Problem small{problem.head, rows, problem.l2, problem.n * share, problem.exec};
+    State on_sample{theta, small.at(theta)};
+    const double target = kSampleGradient * state.F.gradient.norm();
+    minimise(small, target, most, on_sample, found);
+    theta = on_sample.theta;
+  }
+  Objective F = problem.at(theta);
   ++state.gradients;
   if (F.value < state.F.value && F.gradient.allFinite()) {
-    state.theta = on_sample.theta;
+    state.theta = theta;
     state.F = std::move(F);
+    curvature = std::move(found);
   }
 }
 
@@ -212,15 +263,16 @@ TrainResult train_linear(const LinearHead& head, const Rows& rows,
   state.gradients = 1;
   const double scale = state.F.gradient.norm();
   const double target = options.relative_gradient * scale;
+  Curvature curvature;
   if (start.size() > 0) {
     state.theta = start;
     centre(head, state.theta);
     state.F = problem.at(state.theta);
     ++state.gradients;
   } else {
-    start_on_sample(problem, state);
+    start_on_samples(problem, state, curvature);
   }
-  minimise(problem, target, options.max_iterations, state);
+  minimise(problem, target, options.max_iterations, state, curvature);
 
   TrainResult result;
   const bool reached = state.F.gradient.norm() <= target;

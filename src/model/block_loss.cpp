@@ -36,13 +36,14 @@ double logistic_block(const Rows& rows, Index first, Matrix& z) {
   Vector sign(n), p(n), loss(n);
   for (Index i = 0; i < n; ++i) {
     const bool gone = rows.weight_of(first + i) == 0;
-    sign[i] = gone || checked_label(rows, first + i, 2) == 1 ? 1 : -1;
+    // Arithmetic, not a branch: labels cannot be predicted.
+    sign[i] = gone ? 1 : 2 * checked_label(rows, first + i, 2) - 1;
   }
   kernels::logistic_loss(z.data(), sign.data(), n, p.data(), loss.data());
   double sum = 0;
   for (Index i = 0; i < n; ++i) {
     const double w = rows.weight_of(first + i);
-    z(i, 0) = w == 0 ? 0 : w * (p[i] - (sign[i] > 0 ? 1 : 0));
+    z(i, 0) = w == 0 ? 0 : w * (p[i] - 0.5 * (sign[i] + 1));
     if (w != 0) sum += w * loss[i];
   }
   return sum;

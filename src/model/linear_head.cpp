@@ -13,18 +13,24 @@ double value_of(const FeatureBlock& block, Index entry) {
   return block.value.empty() ? 1.0 : static_cast<double>(block.value[at(entry)]);
 }
 
+// Two sums, of every other entry: one alone waits for each of its additions.
 void one_sparse_logit(const FeatureBlock& block, const double* theta, double* z) {
-  const double intercept = theta[block.cols];
+  const std::int32_t* const column = block.column.data();
+  const float* const value = block.value.empty() ? nullptr : block.value.data();
+  const auto term = [&](Index e) {
+    return value == nullptr ? theta[column[e]]
+                            : theta[column[e]] * static_cast<double>(value[e]);
+  };
   for (Index i = 0; i < block.rows; ++i) {
-    double sum = 0;
-    if (block.value.empty()) {
-      for (Index e = block.start[at(i)]; e < block.start[at(i) + 1]; ++e)
-        sum += theta[block.column[at(e)]];
-    } else {
-      for (Index e = block.start[at(i)]; e < block.start[at(i) + 1]; ++e)
-        sum += theta[block.column[at(e)]] * static_cast<double>(block.value[at(e)]);
+    const Index to = block.start[at(i) + 1];
+    double even = theta[block.cols], odd = 0;
+    Index e = block.start[at(i)];
+    for (; e + 1 < to; e += 2) {
+      even += term(e);
+      odd += term(e + 1);
     }
-    z[i] = sum + intercept;
+    if (e < to) even += term(e);
+    z[i] = even + odd;
   }
 }
 
@@ -49,11 +55,21 @@ void sparse_logits(const FeatureBlock& block, const Vector& theta, Index outputs
 }
 
 void one_sparse_vjp(const FeatureBlock& block, const double* h, double* into) {
+  const std::int32_t* const column = block.column.data();
+  const float* const value = block.value.empty() ? nullptr : block.value.data();
+  double intercept = into[block.cols];
   for (Index i = 0; i < block.rows; ++i) {
-    for (Index e = block.start[at(i)]; e < block.start[at(i) + 1]; ++e)
-      into[block.column[at(e)]] += h[i] * value_of(block, e);
-    into[block.cols] += h[i];
+    const Index to = block.start[at(i) + 1];
+    const double slope = h[i];
+    if (value == nullptr) {
+      for (Index e = block.start[at(i)]; e < to; ++e) into[column[e]] += slope;
+    } else {
+      for (Index e = block.start[at(i)]; e < to; ++e)
+        into[column[e]] += slope * static_cast<double>(value[e]);
+    }
+    intercept += slope;
   }
+  into[block.cols] = intercept;
 }
 
 void sparse_vjp(const FeatureBlock& block, const double* h, Index outputs, Vector& into) {

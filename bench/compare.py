@@ -1,0 +1,223 @@
+"""The figures this project promises, measured against their bars on this machine, in one run.
+
+compare.py --build DIR --out DIR [--rivals PYTHON] [--quick]
+
+Runs the programs of bench/ in DIR/bench, the command DIR/fmd, and other programs under the
+Python that has their packages. Ends with one table, also written as results.json and
+results.md. Speed is not a test: a bar that is missed does not change the exit code.
+Every time is the best of several; ratios compare CPU seconds of one thread.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def shortest(times):
+    """Least CPU and least wall seconds of (cpu, wall) pairs."""
+    return min(t[0] for t in times), min(t[1] for t in times)
+
+
+def row(what, measured, bar, met, times, note=""):
+    """One line of the table; met is None where nothing could be measured."""
+    cpu, wall = times or (None, None)
+    return {"what": what, "measured": measured, "bar": bar, "met": met, "cpu_s": cpu,
+            "wall_s": wall, "note": note}
+
+
+def run_program(build, name, pattern, *arguments):
+    """{benchmark: counters} of one program of bench/."""
+    text = subprocess.run(
+        [build / "bench" / name, f"--benchmark_filter={pattern}", "--benchmark_format=json",
+         *arguments],
+        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, **ONE_THREAD}).stdout
+    return {b["run_name"].split("/iterations")[0].removesuffix("/manual_time"): b
+            for b in json.loads(text)["benchmarks"] if b.get("run_type") == "iteration"}
+
+
+def training(build, out, rivals, quick):
+    matrix = out / "adult.safetensors"
+    ours, theirs, problem = [], [], "no Python with its packages"
+    for turn in range(1 if quick else 3):
+        say(f"training, turn {turn + 1}")
+        write = [f"--write={matrix}"] if turn == 0 else []
+        found = run_program(build, "train_bench", "^train", "--benchmark_min_time=0.5", *write)
+        ours.append(next(iter(found.values())))
+        if rivals is None:
+            continue
+        done = subprocess.run(
+            [rivals, pathlib.Path(__file__).parent / "rivals" / "sklearn_newton.py", matrix,
+             "2" if quick else "4"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **ONE_THREAD})
+        if done.returncode == 0:
+            theirs.append(json.loads(done.stdout))
+        else:
+            problem = (done.stderr.strip().splitlines() or ["it failed"])[-1]
+            say(f"scikit-learn could not be measured: {problem}")
+            rivals = None
+    matrix.unlink(missing_ok=True)
+    return training_rows(ours, theirs, problem)
+
+
+def training_rows(ours, theirs, problem):
+    first = ours[0]
+    table = "Adult" if first["real_adult"] else "a table like Adult (FMD_DATA has no adult)"
+    what = (f"train on {table}, {first['rows']:,.0f} x {first['features']:.0f}, "
+            "relative gradient 1e-8")
+    best = shortest([(b["cpu_s"], b["wall_s"]) for b in ours])
+    bar = ">= 10 x scikit-learn"
+    steps = f"{first['gradients']:.0f} gradients, {first['hessians']:.0f} Hessians"
+    if not theirs:
+        return [row(what, "rival missing", bar, None, best, f"{steps}; scikit-learn: {problem}")]
+    kinds = {}
+    for kind in ("dense", "sparse"):
+        cpu, wall = shortest([(t[kind]["cpu_s"], t[kind]["wall_s"]) for t in theirs])
+        kinds[kind] = (cpu, wall, theirs[0][kind])
+    form = min(kinds, key=lambda kind: kinds[kind][0])
+    cpu, wall, fit = kinds[form]
+    reached = theirs[0]["fmd_relative_gradient"]
+    same = reached <= 1e-8 and fit["relative_gradient"] <= 1e-8
+    ratio = cpu / best[0]
+    other = "sparse" if form == "dense" else "dense"
+    return [
+        row(what, f"{ratio:.1f} x", bar, ratio >= 10 and same, best,
+            f"{steps}; gradient reached {reached:.1e}"),
+        row(f"  scikit-learn {theirs[0]['version']} newton-cholesky, {form} (its faster form)",
+            "", "", None, (cpu, wall),
+            f"{fit['iterations']} iterations, tol {fit['tol']:.0e}; gradient reached "
+            f"{fit['relative_gradient']:.1e}; {other}: {kinds[other][0]:.3g} CPU s"),
+    ]
+
+
+def unlearning(build, quick):
+    say("trade-off path and solve")
+    turns = [run_program(build, "path_bench", "^(dsygvd|path|solve)")
+             for _ in range(1 if quick else 2)]
+    best = {name: shortest([(t[name]["cpu_s"], t[name]["wall_s"]) for t in turns])
+            for name in ("dsygvd", "path", "solve")}
+    path, solve = (best[name][0] / best["dsygvd"][0] for name in ("path", "solve"))
+    last = turns[0]["solve"]
+    return [
+        row("path of 50 points, 5,000 pairs, d = 100, C = 10", f"{path:.2f} x", "<= 4 x dsygvd",
+            path <= 4, best["path"]),
+        row("solve, warm-started from the path", f"{solve:.2f} x", "<= 10 x dsygvd", solve <= 10,
+            best["solve"], f"{last['steps']:.0f} steps, {last['matrices']:.0f} matrices"),
+        row("  LAPACK dsygvd, n = 1,010", "", "", None, best["dsygvd"]),
+    ]
+
+
+def scoring(build, quick):
+    say("scoring")
+    turns = [run_program(build, "linear_bench", "^score_dense") for _ in range(1 if quick else 3)]
+    rows = []
+    for name, label in (("score_dense/1", "1 output"), ("score_dense/10", "10 outputs")):
+        best = max((t[name] for t in turns), key=lambda counters: counters["share"])
+        rows.append(row(
+            f"scoring 200,000 x 100, {label}", f"{100 * best['share']:.0f} %",
+            ">= 60 % of the lower roof", best["share"] >= 0.6, (best["cpu_s"], best["wall_s"]),
+            f"{best['GBs']:.1f} of {best['memory_GBs']:.1f} GB/s, "
+            f"{best['GFLOPs']:.1f} of {best['gemm_GFLOPs']:.1f} GFLOP/s; all turns "
+            + ", ".join(f"{100 * t[name]['share']:.0f} %" for t in turns)))
+    return rows
+
+
+def time_command(command, tries, folder):
+    """Least CPU and wall seconds of a process, start to end."""
+    times = []
+    for _ in range(tries):
+        wall = time.perf_counter()
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            return None
+        times.append((usage.ru_utime + usage.ru_stime, time.perf_counter() - wall))
+    return shortest(times)
+
+
+def commands(build, quick):
+    say("command")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        version = time_command([build / "fmd", "--version"], 20 if quick else 60, folder)
+        rows.append(row("start of the command: fmd --version",
+                        f"{1e3 * version[0]:.1f} CPU ms" if version else "failed", "<= 10 ms",
+                        bool(version) and version[0] <= 0.010, version))
+        demos = []
+        for _ in range(2 if quick else 5):
+            demos.append(time_command([build / "fmd", "demo"], 1, folder))
+            shutil.rmtree(pathlib.Path(folder) / "fmd-demo", ignore_errors=True)
+        demo = shortest(demos) if all(demos) else None
+        rows.append(row("fmd demo", f"{demo[0]:.2f} CPU s" if demo else "failed", "<= 2 CPU s",
+                        bool(demo) and demo[0] <= 2, demo))
+    return rows
+
+
+def processor():
+    try:
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def markdown(rows, machine):
+    def number(value):
+        return "" if value is None else f"{value:.3g}"
+
+    def verdict(entry):
+        if not entry["bar"]:
+            return ""
+        return {True: "yes", False: "**no**", None: "not measured"}[entry["met"]]
+
+    lines = ["| what | measured | bar | met | CPU s | wall s | note |",
+             "|---|---:|---:|---|---:|---:|---|"]
+    for r in rows:
+        lines.append(f"| {r['what']} | {r['measured']} | {r['bar']} | {verdict(r)} | "
+                     f"{number(r['cpu_s'])} | {number(r['wall_s'])} | {r['note']} |")
+    lines += ["", f"{machine['processor']}, {machine['cores']} cores, {machine['system']}; load "
+              f"{machine['load_before']:.1f} before and {machine['load_after']:.1f} after; "
+              f"{machine['date']}."]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--rivals", help="a Python with the packages of bench/requirements.txt")
+    parser.add_argument("--quick", action="store_true", help="fewer turns")
+    options = parser.parse_args()
+    build, out = options.build.resolve(), options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    machine = {"processor": processor(), "cores": os.cpu_count(), "system": platform.system(),
+               "load_before": os.getloadavg()[0],
+               "date": datetime.date.today().isoformat(), "quick": options.quick}
+    rows = (training(build, out, options.rivals, options.quick) + unlearning(build, options.quick)
+            + scoring(build, options.quick) + commands(build, options.quick))
+    machine["load_after"] = os.getloadavg()[0]
+    text = markdown(rows, machine)
+    (out / "results.json").write_text(json.dumps({"machine": machine, "rows": rows}, indent=2) + "\n")
+    (out / "results.md").write_text(text)
+    print(text, end="")
+
+
+main()
