@@ -13,24 +13,18 @@ double value_of(const FeatureBlock& block, Index entry) {
   return block.value.empty() ? 1.0 : static_cast<double>(block.value[at(entry)]);
 }
 
-// Two sums, of every other entry: one alone waits for each of its additions.
+// One sum, entry after entry: a feature of weight 0 changes no bit, wherever it stands, so
+// answers that are equal for both sides of a pair come out equal.
 void one_sparse_logit(const FeatureBlock& block, const double* theta, double* z) {
   const std::int32_t* const column = block.column.data();
   const float* const value = block.value.empty() ? nullptr : block.value.data();
-  const auto term = [&](Index e) {
-    return value == nullptr ? theta[column[e]]
-                            : theta[column[e]] * static_cast<double>(value[e]);
-  };
   for (Index i = 0; i < block.rows; ++i) {
     const Index to = block.start[at(i) + 1];
-    double even = theta[block.cols], odd = 0;
-    Index e = block.start[at(i)];
-    for (; e + 1 < to; e += 2) {
-      even += term(e);
-      odd += term(e + 1);
-    }
-    if (e < to) even += term(e);
-    z[i] = even + odd;
+    double sum = theta[block.cols];
+    for (Index e = block.start[at(i)]; e < to; ++e)
+      sum += value == nullptr ? theta[column[e]]
+                              : theta[column[e]] * static_cast<double>(value[e]);
+    z[i] = sum;
   }
 }
 

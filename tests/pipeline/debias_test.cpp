@@ -67,6 +67,20 @@ TEST(Debias, ControlsStandBesideTheResult) {
   EXPECT_TRUE(by_name.at("intercept_shift")->audit.has_value());
 }
 
+// Also where rows are sparse and a feature of weight 0 stands in one side of a pair only.
+TEST(Debias, AnAveragedColumnHasNoFlipGapAtAll) {
+  const Task task = find_dataset("demo").task;
+  const test::Parts parts = test::split_table(load_dataset("demo", ""), task, 1);
+  const Model model = train_model(parts.train, task, "", {}, {}).model;
+  DebiasOptions options = quick();
+  options.repair = {"sex"};
+  options.method = "average-column";
+  options.max_accuracy_loss = 1;
+  const DebiasRun run(test::debias_input(model, parts), options, {});
+  const DebiasReport report = run.measure(run.model());
+  EXPECT_EQ(report.test[1].audit->find("sex")->flip->co.value, 0);
+}
+
 TEST(Debias, WithoutTrainingRowsTheRetrainedControlIsNullWithItsReason) {
   const Story story = made_up_story();
   DebiasInput input = test::debias_input(story.model, story.parts);
