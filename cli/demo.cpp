@@ -155,7 +155,7 @@ int run(const Args& args) {
       "\nfiles  {0}/{{income,repaired}}.safetensors, {{train,repair,measure}}.csv,\n"
       "       repaired.safetensors.{{receipt.json,undo,path.json,path.safetensors}}\n"
       "back   fmd undo {0}/repaired.safetensors.receipt.json -o MODEL\n"
-      "next   fmd train YOUR.csv --label COLUMN --favorable VALUE --attribute COLUMN\n"
+      "next   fmd train YOUR.csv --label COL --positive VALUE --attribute COL -o MODEL\n"
       "{1:.1f} s, no network, seed {2}\n",
       args.folder, session.seconds(), args.common.seed);
   print(out);

@@ -43,10 +43,26 @@ Json point_json(const PathPoint& point, const std::vector<std::string>& repaired
   return json;
 }
 
+// A receipt is handed on: groups so small that persons could be told apart keep their name
+// only.
+constexpr Index kFewestShown = 10;
+
+Json masked(const Json& group) {
+  Json json = group;
+  for (auto& [key, value] : json.items())
+    if (key != "value" && key != "attribute" && key != "group") value = nullptr;
+  json["reason"] = "fewer than 10 rows";
+  return json;
+}
+
 // The measures that receipts promise, of one contender on one set of rows.
 Json measures_json(const AuditReport& audit) {
   Json json = figures_json(audit);
-  for (Json& attribute : json["attributes"]) attribute.erase("flips");
+  for (Json& attribute : json["attributes"]) {
+    attribute.erase("flips");
+    for (Json& group : attribute["groups"])
+      if (group["rows"].get<Index>() < kFewestShown) group = masked(group);
+  }
   return json;
 }
 
@@ -68,13 +84,14 @@ Json contenders_json(const std::vector<Contender>& all, bool controls) {
 Json moved_json(const Moved& moved) {
   Json groups = Json::array(), measures = Json::array(), inputs = Json::array();
   for (const GroupMove& g : moved.groups) {
-    groups.push_back({{"attribute", g.attribute},
-                      {"group", g.group},
-                      {"rows", g.rows},
-                      {"gained", g.gained},
-                      {"lost", g.lost},
-                      {"favorable_rate_before", number(g.rate_before)},
-                      {"favorable_rate_after", number(g.rate_after)}});
+    const Json group = {{"attribute", g.attribute},
+                        {"group", g.group},
+                        {"rows", g.rows},
+                        {"gained", g.gained},
+                        {"lost", g.lost},
+                        {"favorable_rate_before", number(g.rate_before)},
+                        {"favorable_rate_after", number(g.rate_after)}};
+    groups.push_back(g.rows < kFewestShown ? masked(group) : group);
   }
   for (const MeasureMove& m : moved.measures) {
     Json one = {{"attribute", m.attribute}, {"measure", m.measure}, {"about", m.about}};

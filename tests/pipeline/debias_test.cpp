@@ -216,13 +216,28 @@ TEST(Debias, SavedFilesRepeatAndUndoRestoresEveryByte) {
 }
 
 TEST(Debias, ReceiptsHoldNeitherRowsNorWeights) {
-  const Story story = made_up_story();
+  Story story = made_up_story();
+  Column& third = story.parts.test.columns[2];  // a value that only three persons have
+  for (auto& code : third.codes) code = std::min(code, 1);
+  for (std::size_t i = 0; i < 3; ++i) third.codes[i] = 2;
   const DebiasRun run(test::debias_input(story.model, story.parts), quick(), {});
   const auto json = nlohmann::json::parse(receipt_json(run.measure(run.model()), {}));
   EXPECT_EQ(json["schema"], 1);
   for (const char* key : {"model", "data", "options", "chosen", "solve", "measures",
                           "moved", "controls", "attribute_use", "versions", "run"})
     EXPECT_TRUE(json.contains(key)) << key;
+  // Groups of fewer than ten rows keep their name only.
+  Index masked = 0;
+  for (const auto& group : json["measures"]["test"]["after"]["attributes"][1]["groups"]) {
+    if (!group["rows"].is_null()) {
+      EXPECT_GE(group["rows"], 10);
+    } else {
+      ++masked;
+      EXPECT_TRUE(group["selection_rate"].is_null());
+      EXPECT_EQ(group["reason"], "fewer than 10 rows");
+    }
+  }
+  EXPECT_EQ(masked, 1);
   const std::string text = json.dump();
   EXPECT_EQ(text.find("theta"), std::string::npos);
   EXPECT_EQ(text.find("row_hashes"), std::string::npos);
