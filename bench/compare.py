@@ -126,13 +126,17 @@ def scoring(build, quick):
     turns = [run_program(build, "linear_bench", "^score_dense") for _ in range(1 if quick else 3)]
     rows = []
     for name, label in (("score_dense/1", "1 output"), ("score_dense/10", "10 outputs")):
-        best = max((t[name] for t in turns), key=lambda counters: counters["share"])
+        counters = [t[name] for t in turns]
+        best = shortest([(c["cpu_s"], c["wall_s"]) for c in counters])
+        memory, gemm, GBs, GFLOPs = (max(c[key] for c in counters) for key in
+                                     ("memory_GBs", "gemm_GFLOPs", "GBs", "GFLOPs"))
+        # The best time against the highest roofs of all turns: no turn is chosen for its ratio.
+        share = max(GBs / memory, GFLOPs / gemm)
         rows.append(row(
-            f"scoring 200,000 x 100, {label}", f"{100 * best['share']:.0f} %",
-            ">= 60 % of the lower roof", best["share"] >= 0.6, (best["cpu_s"], best["wall_s"]),
-            f"{best['GBs']:.1f} of {best['memory_GBs']:.1f} GB/s, "
-            f"{best['GFLOPs']:.1f} of {best['gemm_GFLOPs']:.1f} GFLOP/s; all turns "
-            + ", ".join(f"{100 * t[name]['share']:.0f} %" for t in turns)))
+            f"scoring 200,000 x 100, {label}", f"{100 * share:.1f} %",
+            ">= 60 % of the lower roof", share >= 0.6, best,
+            f"{GBs:.1f} of {memory:.1f} GB/s, {GFLOPs:.1f} of {gemm:.1f} GFLOP/s; each turn "
+            + ", ".join(f"{100 * c['share']:.0f} %" for c in counters)))
     return rows
 
 
@@ -158,7 +162,8 @@ def commands(build, quick):
         version = time_command([build / "fmd", "--version"], 20 if quick else 60, folder)
         rows.append(row("start of the command: fmd --version",
                         f"{1e3 * version[0]:.1f} CPU ms" if version else "failed", "<= 10 ms",
-                        bool(version) and version[0] <= 0.010, version))
+                        bool(version) and version[0] <= 0.010, version,
+                        f"{1e3 * version[1]:.1f} ms by the wall clock" if version else ""))
         demos = []
         for _ in range(2 if quick else 5):
             demos.append(time_command([build / "fmd", "demo"], 1, folder))
