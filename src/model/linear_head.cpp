@@ -13,18 +13,43 @@ double value_of(const FeatureBlock& block, Index entry) {
   return block.value.empty() ? 1.0 : static_cast<double>(block.value[at(entry)]);
 }
 
-// One sum, entry after entry: a feature of weight 0 changes no bit, wherever it stands, so
-// answers that are equal for both sides of a pair come out equal.
+// Each row is one sum, entry after entry: a feature of weight 0 changes no bit, wherever it
+// stands, so answers that are equal for both sides of a pair come out equal. Two rows at a
+// time: one sum alone waits for each of its additions.
+template <typename Term>
+void sparse_sums(const FeatureBlock& block, double intercept, const Term& term, double* z) {
+  Index i = 0;
+  for (; i + 2 <= block.rows; i += 2) {
+    const Index a = block.start[at(i)], b = block.start[at(i + 1)];
+    const Index length_a = b - a, length_b = block.start[at(i + 2)] - b;
+    const Index both = std::min(length_a, length_b);
+    double first = intercept, second = intercept;
+    for (Index e = 0; e < both; ++e) {
+      first += term(a + e);
+      second += term(b + e);
+    }
+    for (Index e = both; e < length_a; ++e) first += term(a + e);
+    for (Index e = both; e < length_b; ++e) second += term(b + e);
+    z[i] = first;
+    z[i + 1] = second;
+  }
+  if (i == block.rows) return;
+  z[i] = intercept;
+  for (Index e = block.start[at(i)]; e < block.start[at(i + 1)]; ++e) z[i] += term(e);
+}
+
 void one_sparse_logit(const FeatureBlock& block, const double* theta, double* z) {
   const std::int32_t* const column = block.column.data();
-  const float* const value = block.value.empty() ? nullptr : block.value.data();
-  for (Index i = 0; i < block.rows; ++i) {
-    const Index to = block.start[at(i) + 1];
-    double sum = theta[block.cols];
-    for (Index e = block.start[at(i)]; e < to; ++e)
-      sum += value == nullptr ? theta[column[e]]
-                              : theta[column[e]] * static_cast<double>(value[e]);
-    z[i] = sum;
+  const float* const value = block.value.data();
+  const double intercept = theta[block.cols];
+  if (block.value.empty()) {
+    sparse_sums(
+        block, intercept, [=](Index e) { return theta[column[e]]; }, z);
+  } else {
+    const auto term = [=](Index e) {
+      return theta[column[e]] * static_cast<double>(value[e]);
+    };
+    sparse_sums(block, intercept, term, z);
   }
 }
 
