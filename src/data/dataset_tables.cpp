@@ -81,27 +81,16 @@ Table append(Table first, const Table& second) {
 }
 
 Table adult_part(const std::string& text) {
-  CsvOptions options;
-  options.comment = "|";
-  options.names = {"age",
-                   "workclass",
-                   "fnlwgt",
-                   "education",
-                   "education-num",
-                   "marital-status",
-                   "occupation",
-                   "relationship",
-                   "race",
-                   "sex",
-                   "capital-gain",
-                   "capital-loss",
-                   "hours-per-week",
-                   "native-country",
-                   "income"};
+  const CsvOptions options = {
+      .names = {"age", "workclass", "fnlwgt", "education", "education-num",
+                "marital-status", "occupation", "relationship", "race", "sex",
+                "capital-gain", "capital-loss", "hours-per-week", "native-country",
+                "income"},
+      .comment = "|"};
   Table table = parse_csv(text, "adult", options);
   table = select(table, complete_rows(table));
-  rename_levels(column_of(table, "race"), [](const std::string& race) -> std::string {
-    return race == "White" ? race : "Non-white";
+  rename_levels(column_of(table, "race"), [](const std::string& race) {
+    return std::string(race == "White" ? "White" : "Non-white");
   });
   rename_levels(column_of(table, "income"), [](std::string label) {
     if (label.ends_with('.')) label.pop_back();  // adult.test only
