@@ -30,7 +30,8 @@ void sigmoid_scores(double z, double dz, double& p, double& dp) {
   const double e = std::exp(-std::abs(z)), other = e / (1 + e);  // the less probable class
   p = z >= 0 ? 1 / (1 + e) : other;
   const double pbar = sigmoid(z - dz);
-  dp = std::abs(dz) < kNear ? std::expm1(dz) * pbar * (z >= 0 ? other : 1 - other) : p - pbar;
+  dp = std::abs(dz) < kNear ? std::expm1(dz) * pbar * (z >= 0 ? other : 1 - other)
+                            : p - pbar;
 }
 
 }  // namespace
