@@ -98,8 +98,17 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
 }
 
 Task effective_task(Task task, const Common& common, const TaskOverrides& flags) {
+  const std::vector<std::string> classes = task.classes;
   if (!common.task_file.empty()) task = merge(std::move(task), read_task(common.task_file));
-  return merge(std::move(task), flags);
+  task = merge(std::move(task), flags);
+  if (!classes.empty() && task.classes != classes) {
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("the model gives the probability of {}: that is fixed by its training",
+                    classes.back()),
+        "leave --positive out; --favorable says which answer is good for the person");
+  }
+  return task;
 }
 
 std::filesystem::path data_folder() {

@@ -205,6 +205,8 @@ class BadInput(unittest.TestCase):
         self.refused("audit", "good.safetensors", "good.csv", "--fail-over", "magic:sex=.1", kind="bad-option")
         self.refused("audit", "good.safetensors", "good.csv", "--fail-over", "co:height=.1", kind="bad-option")
         self.refused("audit", "good.safetensors", kind="bad-option", message="audit")
+        self.refused("audit", "good.safetensors", "good.csv", "--positive", "no", kind="bad-option",
+                     message="fixed by its training")
         self.refused("train", "data:nothing", "-o", "out", kind="bad-option", message="nothing")
 
 
