@@ -1,5 +1,7 @@
 #include "metrics/row_measures.h"
 
+#include <cmath>
+
 #include "core/check.h"
 #include "fmd/metrics/interval.h"
 #include "metrics/class_buffer.h"
@@ -26,7 +28,7 @@ class SoftMeasure final : public BiasMeasure {
 
   double value(std::span<const double> s, std::span<double> dF) const override {
     for (double& d : dF) d = 0;
-    return options_.groups == 2 ? difference(s, dF) : variance(s, dF);
+    return options_.groups == 2 ? difference(s, dF) : spread(s, dF);
   }
 
   void dlogits(const MeasureRow& row, std::span<const double> dF, std::span<double> dz,
@@ -82,9 +84,9 @@ class SoftMeasure final : public BiasMeasure {
     return m0 - m1;
   }
 
-  // sum_g share_g (m_g - m)^2 over the groups that have rows = sum_g S_g^2 / (W_g W) - (S /
-  // W)^2.
-  static double variance(std::span<const double> s, std::span<double> dF) {
+  // sqrt(sum_g share_g (m_g - m)^2) over the groups that have rows. Its slope at 0 is taken
+  // as 0.
+  static double spread(std::span<const double> s, std::span<double> dF) {
     double S = 0, W = 0;
     int groups = 0;
     for (std::size_t g = 0; g < s.size(); g += 2)
@@ -103,7 +105,9 @@ class SoftMeasure final : public BiasMeasure {
       const double mean = s[g] / s[g + 1];
       dF[g + 1] = (m * m - mean * mean - sum) / W;
     }
-    return sum;
+    const double root = std::sqrt(sum);
+    for (double& slope : dF) slope = root > 0 ? slope / (2 * root) : 0;
+    return root;
   }
 
   std::string name_;

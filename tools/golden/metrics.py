@@ -93,7 +93,7 @@ def spread(score, w, group, count):
     if count == 2:
         return means[0] - means[1]
     share = torch.stack([w[group == g].sum() for g in range(count)]) / w.sum()
-    return (share * (means - (share * means).sum()) ** 2).sum()
+    return (share * (means - (share * means).sum()) ** 2).sum().sqrt()
 
 
 def measures(problem, theta, outputs, favorable, count, sharpen):

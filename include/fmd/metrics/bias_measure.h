@@ -46,7 +46,8 @@ struct MeasureOptions {
 // "co", "co_tv", "consistency" (mean |p - pbar|^2 over all classes), on pairs;
 // "demographic_parity_soft" (Eq. 10), "equal_opportunity_soft" (Eq. 11: favourable labels
 // only), "false_positive_soft" (the others), "loss", on rows. Two groups: mean score of
-// group 0 minus group 1 (signed); more: sum_g share_g (m_g - m)^2. Throws Error(bad_option)
+// group 0 minus group 1 (signed); more: sqrt(sum_g share_g (m_g - m)^2), whose square is
+// the penalty that solve takes. Throws Error(bad_option)
 // that lists the names.
 [[nodiscard]] std::unique_ptr<BiasMeasure> make_measure(const std::string& name,
                                                         const MeasureOptions& options = {});
