@@ -1,5 +1,7 @@
 #include "pipeline/contenders.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "fmd/pipeline/train_model.h"
@@ -77,6 +79,24 @@ std::vector<Control> make_controls(const Model& before, const Model& after,
   }
   controls.push_back(std::move(shift));
   return controls;
+}
+
+double predicted_gap(const Model& before, const Vector& theta, const Study& study,
+                     const StudyPairs& pairs, const Exec& exec) {
+  if (before.head->outputs() != 1) return kUndefined;
+  const PairSet set = pairs.set(study);
+  const Vector was = all_logits(*before.head, set.c, before.theta, exec) -
+                     all_logits(*before.head, set.cbar, before.theta, exec);
+  const Vector is = all_logits(*before.head, set.c, theta, exec) -
+                    all_logits(*before.head, set.cbar, theta, exec);
+  const Matrix p = all_probabilities(*before.head, set.c, before.theta, exec);
+  const Matrix pbar = all_probabilities(*before.head, set.cbar, before.theta, exec);
+  double sum = 0;
+  for (Index i = 0; i < set.size(); ++i) {
+    const double slope = was[i] == 0 ? p(i, 0) * p(i, 1) : (p(i, 1) - pbar(i, 1)) / was[i];
+    sum += set.weight[static_cast<std::size_t>(i)] * std::abs(slope * is[i]);
+  }
+  return sum / set.total_weight();
 }
 
 std::vector<Contender> audit_all(const Model& before, const Model& after,

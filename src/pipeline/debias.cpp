@@ -167,6 +167,12 @@ struct DebiasRun::State {
                              candidates.points[static_cast<std::size_t>(chosen)].theta);
   }
 
+  double predicted(const Study& study, const StudyPairs& pairs) const {
+    if (chosen < 0 || candidates.path.g.size() == 0) return kUndefined;
+    const double lambda = candidates.points[static_cast<std::size_t>(chosen)].lambda;
+    return predicted_gap(input.model, candidates.path.theta(lambda), study, pairs, exec);
+  }
+
   std::vector<DataNote> data_notes() const {
     std::vector<DataNote> notes;
     const auto add = [&](const std::string& role, const Study& s, bool split) {
@@ -241,6 +247,13 @@ DebiasReport DebiasRun::measure(const Model& after) const {
   if (s.test)
     report.test = audit_all(before, after, controls, *s.test, s.options.audit, s.exec);
   const Study& shown = s.test ? *s.test : holdout;
+  for (std::size_t k = 0; k < s.repaired.size(); ++k) {
+    report.predicted_holdout.push_back(s.predicted(*s.holdout.study, s.holdout.pairs[k]));
+    if (s.test) {
+      const auto pairs = make_pairs(before, *s.test, before.task, {}, s.exec);
+      report.predicted_test.push_back(s.predicted(*s.test, pairs[s.repaired[k]].value()));
+    }
+  }
   report.moved = what_moved(before, after, shown, report.repaired, s.options.audit, s.exec);
   report.accuracy_change =
       accuracy_change(score(before, shown, {}, s.exec), score(after, shown, {}, s.exec),

@@ -116,11 +116,21 @@ Json chosen_json(const DebiasReport& r) {
   return json;
 }
 
-// What the quadratic path foretold for the chosen candidate stands beside what was
-// measured.
-Json part_json(const std::vector<Contender>& contenders, const char* empty_reason) {
+// Before and after as measured, and between them what the path foretold.
+Json part_json(const std::vector<Contender>& contenders,
+               const std::vector<double>& predicted,
+               const std::vector<std::string>& repaired, const char* empty_reason) {
   if (contenders.empty()) return {{"value", nullptr}, {"reason", empty_reason}};
-  return contenders_json(contenders, false);
+  const Json measured = contenders_json(contenders, false);
+  Json foretold;
+  for (std::size_t a = 0; a < repaired.size(); ++a) {
+    foretold[repaired[a]] = {{"co", {{"value", number(predicted[a])}}}};
+    if (std::isnan(predicted[a]))
+      foretold[repaired[a]]["co"]["reason"] = "only for two classes on the path";
+  }
+  return {{"before", measured["before"]},
+          {"predicted", foretold},
+          {"after", measured["after"]}};
 }
 
 }  // namespace
@@ -150,8 +160,9 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
                    {"rcond", number(r.rcond)},
                    {"iterations", r.iterations},
                    {"hessian_rows", r.hessian_rows}};
-  json["measures"] = {{"holdout", part_json(r.holdout, "none")},
-                      {"test", part_json(r.test, "no --test was given")}};
+  json["measures"] = {
+      {"holdout", part_json(r.holdout, r.predicted_holdout, r.repaired, "none")},
+      {"test", part_json(r.test, r.predicted_test, r.repaired, "no --test was given")}};
   json["accuracy_change"] = interval_json(r.accuracy_change);
   json["moved"] = moved_json(r.moved);
   json["controls"] = contenders_json(r.figures(), true);

@@ -81,6 +81,25 @@ TEST(Debias, AnAveragedColumnHasNoFlipGapAtAll) {
   EXPECT_EQ(report.test[1].audit->find("sex")->flip->co.value, 0);
 }
 
+// Near the original the path's linear forecast of the gap is right; it is not the measured
+// figure.
+TEST(Debias, TheReceiptHoldsWhatThePathForetold) {
+  const Story story = made_up_story();
+  DebiasOptions options = quick();
+  options.method = "path";
+  const DebiasRun all(test::debias_input(story.model, story.parts), options, {});
+  options.at_lambda = all.points()[3].lambda;
+  const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
+  const DebiasReport report = run.measure(run.model());
+  const double before = co(report, 0).value, after = co(report, 1).value;
+  EXPECT_LT(after, before);
+  EXPECT_NEAR(report.predicted_test[0], after, 0.05 * before);
+  EXPECT_NE(report.predicted_test[0], after);
+  const auto json = nlohmann::json::parse(receipt_json(report, {}));
+  EXPECT_EQ(json["measures"]["test"]["predicted"]["group"]["co"]["value"],
+            report.predicted_test[0]);
+}
+
 TEST(Debias, WithoutTrainingRowsTheRetrainedControlIsNullWithItsReason) {
   const Story story = made_up_story();
   DebiasInput input = test::debias_input(story.model, story.parts);

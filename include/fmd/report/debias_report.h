@@ -86,7 +86,11 @@ struct DebiasReport {
   std::string solve_status;
   Index edit_rows = 0, holdout_rows = 0, pairs = 0;
   std::vector<Contender> holdout,
-      test;                  // before, repaired, controls; test empty without --test
+      test;  // before, repaired, controls; test empty without --test
+  // What the path foretold before anything was measured: the flip gap of each repaired
+  // attribute at the chosen lambda, with the pairs' slopes of the original model. Undefined
+  // for softmax and average-column.
+  std::vector<double> predicted_holdout, predicted_test;
   Interval accuracy_change;  // paired, on the rows that figures() reports
   Moved moved;
   std::vector<AttributeUse> attribute_use;
