@@ -41,9 +41,9 @@ std::string top(const AuditReport& r) {
     const std::string model = fmt::format("{} ({})   {}   {}", r.model, r.kind,
                                           decision_words(r.task), favourable_words(r.task));
     out += "model  " + wrap(model, 7, 7) + "\n";
-    out += fmt::format("data   {}, {} rows", r.data, count(r.rows));
-    if (r.seen >= 0) out += ", " + text::seen(r.seen, r.seen_by_chance);
-    out += "\n";
+    std::string data = fmt::format("{}, {} rows", r.data, count(r.rows));
+    if (r.seen >= 0) data += ", " + text::seen(r.seen, r.seen_by_chance);
+    out += "data   " + wrap(data, 7, 7) + "\n";
     std::string reads;
     for (const AttributeAudit& a : r.attributes)
       reads += fmt::format("{}{}: {}", reads.empty() ? "" : "    ", a.name,

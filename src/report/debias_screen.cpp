@@ -204,11 +204,10 @@ std::string caveats(const DebiasReport& r) {
 std::string screen(const DebiasReport& r) {
   std::string out = fmt::format("model   {}    {}\n", r.model, r.method);
   for (const DataNote& note : r.data) {
-    out += fmt::format("{:<7} {}, {} rows",
-                       note.role == "edit and hold-out" ? "data" : note.role, note.name,
-                       count(note.rows));
-    if (note.overlap >= 0) out += ", " + text::seen(note.overlap, note.by_chance);
-    out += "\n";
+    std::string words = fmt::format("{}, {} rows", note.name, count(note.rows));
+    if (note.overlap >= 0) words += ", " + text::seen(note.overlap, note.by_chance);
+    out += fmt::format("{:<7} {}\n", note.role == "edit and hold-out" ? "data" : note.role,
+                       wrap(words, 8, 8));
   }
   out += fmt::format("rows    {} edit ({} pairs), {} hold-out\n", count(r.edit_rows),
                      count(r.pairs), count(r.holdout_rows));
