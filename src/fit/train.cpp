@@ -14,6 +14,7 @@
 namespace fmd {
 namespace {
 
+// These were tuned for speed on Adult; the optimum does not depend on them.
 constexpr double kSlow = 0.4;  // a smaller drop of the gradient asks for a new Hessian
 constexpr double kLeastDamping = 1e-10;  // of the mean eigenvalue
 constexpr int kMostHalvings = 30;

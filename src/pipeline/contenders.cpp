@@ -43,8 +43,7 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
 
 std::vector<Control> make_controls(const Model& before, const Model& after,
                                    const StudyPart& edit, const StudyPart& holdout,
-                                   const std::optional<Table>& train, const DebiasOptions&,
-                                   const Exec& exec) {
+                                   const std::optional<Table>& train, const Exec& exec) {
   std::vector<Control> controls;
   std::vector<const Attribute*> repaired;
   std::vector<std::string> columns;

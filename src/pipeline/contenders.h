@@ -16,7 +16,6 @@ struct Control {
                                                  const StudyPart& edit,
                                                  const StudyPart& holdout,
                                                  const std::optional<Table>& train,
-                                                 const DebiasOptions& options,
                                                  const Exec& exec);
 
 // Before, repaired and every control, audited on the same rows.

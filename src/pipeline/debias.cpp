@@ -237,7 +237,7 @@ DebiasReport DebiasRun::measure(const Model& after) const {
   report.seed = s.exec.seed;
 
   const std::vector<Control> controls =
-      make_controls(before, after, s.edit, s.holdout, s.input.train, s.options, s.exec);
+      make_controls(before, after, s.edit, s.holdout, s.input.train, s.exec);
   // A hold-out that is part of DATA is audited as a table of its own.
   const Study holdout = s.study(select(s.holdout.study->table, s.holdout.rows), "");
   if (!s.test)
