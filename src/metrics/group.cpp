@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/check.h"
 #include "metrics/group_rates.h"
@@ -34,7 +35,7 @@ Interval turned(const Interval& difference) {
 // nothing.
 bool smaller(const Comparison& a, const Comparison& b) {
   const Interval x = turned(a.difference), y = turned(b.difference);
-  return x.value != y.value ? x.value < y.value : x.low < y.low;
+  return std::tie(x.value, x.low, y.high) < std::tie(y.value, y.low, x.high);
 }
 
 // The widest pair over all parts, turned to be positive. Intervals are worked out only for
@@ -53,8 +54,9 @@ void find_widest(const std::vector<Part>& parts, double confidence, GroupMeasure
         if (!(std::abs(gap) >= size)) continue;
         if (std::abs(gap) > size) widest.clear();
         size = std::abs(gap);
-        const bool up = gap > 0;
-        widest.push_back({part.rate, part.groups[up ? i : j], part.groups[up ? j : i]});
+        // A difference of 0 may be read both ways, and its interval need not be even.
+        if (gap >= 0) widest.push_back({part.rate, part.groups[i], part.groups[j]});
+        if (gap <= 0) widest.push_back({part.rate, part.groups[j], part.groups[i]});
       }
     }
   }
