@@ -1,9 +1,12 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "fmd/core/exec.h"
 #include "fmd/core/types.h"
+#include "fmd/model/head.h"
 
 namespace fmd {
 
@@ -12,8 +15,9 @@ struct SolveSummary {
   double residual = 0;  // max over right-hand sides of |H x - b| / |b|, of the damped H
   double damping = 0;   // added to the diagonal
   double rcond = 0;  // reciprocal condition number estimate of the undamped H, 0 = unknown
-  Index iterations = 0;  // 0 for direct solvers
-  std::string solver;    // "cholesky"
+  Index iterations = 0;  // most over the right-hand sides; 0 for direct solvers
+  std::string solver;    // "cholesky" | "cg"
+  bool cached = false;   // the factor came from the cache
 };
 
 struct SolveResult {
@@ -40,6 +44,41 @@ struct DampingOptions {
 // not finite, Error(bad_shape).
 [[nodiscard]] std::unique_ptr<InverseHessian> make_cholesky(
     const Matrix& H, const DampingOptions& options = {});
+
+enum class Solver {
+  automatic,  // the cheaper one by counting operations
+  cholesky,   // H formed and factored: exact, any number of right-hand sides
+  cg,  // H never formed: passes over the rows, preconditioned with the factor of H on
+       // a few thousand of them
+};
+
+struct CurvatureOptions {
+  Solver solver = Solver::automatic;
+  double l2 = 0;  // of F
+  double rows_in_mean =
+      0;  // n of F, the rows of the original training set; 0 = rows.size()
+  DampingOptions damping;
+  double tolerance = 1e-6;        // cg: done at this |H x - b| / |b|; must be > 0
+  Index max_iterations = 500;     // cg: for each right-hand side
+  Index preconditioner_rows = 0;  // cg: 0 = 4,000, or twice the parameters if that is more
+  // Folder for factors, made when absent; empty = none is kept. A factor is found again by
+  // the hash of all that it depends on, so a stale one is never used; a damaged file is
+  // made anew. Only what is factored is kept, so it serves Cholesky and the preconditioner
+  // of cg.
+  std::filesystem::path cache;
+};
+
+// H^-1 of the mean Hessian of F at theta over `rows` (training rows, or D_ex with
+// damping.external), with gauge term and damping. Cost for n rows, d inputs, C classes, p
+// parameters: cholesky n d^2 C(C-1)/2 + p^3/3 multiply-adds once, p^2 for each right-hand
+// side; cg 2 n d C for each step of each right-hand side. The rows, head and exec must
+// outlive the result. Throws Error(bad_option, bad_shape, numerical).
+[[nodiscard]] std::unique_ptr<InverseHessian> make_inverse_hessian(
+    const LinearHead& head, const Rows& rows, const Vector& theta,
+    const CurvatureOptions& options, const Exec& exec);
+
+[[nodiscard]] std::string to_string(Solver solver);
+[[nodiscard]] Solver parse_solver(const std::string& name);  // Error(bad_option)
 
 // A x = b for symmetric positive definite A (lower triangle read); false when A is not.
 [[nodiscard]] bool solve_spd(Matrix A, Vector& b);

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+#include "fmd/curvature/inverse_hessian.h"
+#include "fmd/metrics/bias_measure.h"
+#include "fmd/model/head.h"
+
+namespace fmd {
+
+// What a bias rests on: the predicted change of a measure B when a training row is left
+// out (Eq. 5-6, 10-11),
+//
+//   dB_k = +(w_k/n) grad L_k . H^-1 grad B = (w_k/n) (p_k - e_y) . J_k v,   v = H^-1 grad
+//   B.
+//
+// One solve for each measure and one pass over the rows for all of them; no gradient of a
+// row is ever stored. dB_k < 0: the gap rests on row k; > 0: the row works against it.
+
+// A measure with the data it is taken on. Group gaps have a sign; what is explained is the
+// size of the gap, |B|.
+struct BiasTarget {
+  const BiasMeasure* measure = nullptr;
+  MeasureData data;
+};
+
+struct InfluenceOptions {
+  CurvatureOptions curvature;  // l2 and rows_in_mean of F; H over the training rows
+};
+
+struct InfluenceResult {
+  std::vector<double> value;  // |B| of each target at theta
+  Matrix change;              // rows x targets: predicted change of |B| without the row
+  SolveSummary solve;
+  double relative_gradient = 0;  // |grad F| / |grad F(0)|
+
+  // Above 1e-3 the head is not at an optimum of F, and the changes are only indicative.
+  [[nodiscard]] bool at_optimum() const { return relative_gradient <= 1e-3; }
+};
+
+// `train` has labels (an entry with y = -1 or weight 0 gets change 0). Throws
+// Error(bad_shape, bad_option, numerical).
+[[nodiscard]] InfluenceResult influence(const LinearHead& head, const Rows& train,
+                                        const Vector& theta,
+                                        const std::vector<BiasTarget>& targets,
+                                        const InfluenceOptions& options, const Exec& exec);
+
+// |B| and its gradient with respect to theta.
+[[nodiscard]] MeasureValue gap_of(const BiasTarget& target, const Head& head,
+                                  const Vector& theta, bool gradient, const Exec& exec);
+
+}  // namespace fmd
