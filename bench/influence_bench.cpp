@@ -105,7 +105,7 @@ InfluenceResult scores(const Job& job) {
   const auto co = make_measure("co");
   InfluenceOptions options;
   options.curvature.l2 = job.l2;
-  options.curvature.tolerance = 1e-4;
+  options.curvature.tolerance = 1e-3;
   return influence(job.head(), job.train(), job.theta, {{co.get(), {&job.pairs, {}, {}}}},
                    options, {});
 }
