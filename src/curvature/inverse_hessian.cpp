@@ -124,8 +124,8 @@ Matrix sample_hessian(const Setting& s, const CurvatureSample& sample) {
 
 // The factor of H over the drawn rows and the damping that H is to have. Without ridge it
 // takes a factor to tell whether there has to be any.
-Factor preconditioner(const Setting& s, const HessianProduct& product, double mean) {
-  Matrix H = sample_hessian(s, draw_by_trace(product.row_traces(), s.sample_size()));
+Factor preconditioner(const Setting& s, const Vector& traces, double mean) {
+  const Matrix H = sample_hessian(s, draw_by_trace(traces, s.sample_size()));
   const DampingOptions& asked = s.options.damping;
   const bool by_rule = asked.damping < 0 && !asked.external;
   if (by_rule && s.options.l2 == 0) return damped_factor(H, asked);
@@ -147,12 +147,13 @@ std::unique_ptr<InverseHessian> by_cg(const Setting& s) {
   HessianProduct product(s.head, s.rows, s.theta, {.n = s.n(), .l2 = s.options.l2}, s.exec);
   const auto p = static_cast<double>(s.head.parameters());
   const double weights = p - static_cast<double>(s.head.outputs());
-  const double mean = (product.row_traces().sum() / s.n() + s.options.l2 * weights) / p;
+  const Vector traces = product.row_traces();
+  const double mean = (traces.sum() / s.n() + s.options.l2 * weights) / p;
   if (!std::isfinite(mean))
     throw Error(ErrorKind::numerical, "cg: the curvature is not finite");
   bool cached = false;
   Factor factor = cached_or(s, describe(s, "preconditioner", s.sample_size()), cached,
-                            [&] { return preconditioner(s, product, mean); });
+                            [&] { return preconditioner(s, traces, mean); });
   product.set_terms(
       {.n = s.n(), .l2 = s.options.l2, .gauge = mean, .damping = factor.damping});
   return make_cg(std::move(product), std::move(factor.L),
