@@ -26,7 +26,8 @@ def steps(count):
         def run():
             attributor = IFAttributorCG(task, max_iter=count)
             attributor.cache(rows)
-            return attributor.attribute(rows, test).detach()[:, 0].numpy() / len(X)
+            with torch.no_grad():  # else it keeps the graph of every step: 3 times slower
+                return attributor.attribute(rows, test)[:, 0].numpy() / len(X)
         return run
     return prepare
 

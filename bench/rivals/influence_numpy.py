@@ -2,14 +2,14 @@
 import numpy as np
 
 from job import run_rival
-from linear_head import (bias_gradient, changes, flat_l2, hessian, probabilities, solve, with_ones)
+from linear_head import bias_gradient, changes, flat_l2, hessian, inverse, probabilities, with_ones
 
 TOLERANCE = 1e-3  # |H v - g| / |g| of the iterative ways
 SAMPLE = 4000  # rows of the Hessian that preconditions
 
 
 def direct(job, P, X, G):
-    return solve(hessian(X, P, job["l2"][0]), G)
+    return inverse(hessian(X, P, job["l2"][0]))(G)
 
 
 def conjugate_gradients(job, P, X, G, precondition):
@@ -40,18 +40,17 @@ def jacobi(job, P, X, G):
 
 def sampled(job, P, X, G):
     some = slice(None, None, len(X) // SAMPLE)
-    inverse = np.linalg.inv(hessian(X[some], P[some], job["l2"][0]))
-    return conjugate_gradients(job, P, X, G, lambda R: (inverse @ R.ravel()).reshape(R.shape))
+    return conjugate_gradients(job, P, X, G, inverse(hessian(X[some], P[some], job["l2"][0])))
 
 
-def way(kind, inverse):
+def way(kind, solve):
     def prepare(job):
         def run():
             X, C, Cbar = (with_ones(job[name], kind) for name in ("X", "C", "Cbar"))
             W = job["theta"].reshape(-1, X.shape[1])
             P = probabilities(W, X)
             G = bias_gradient(W, C, Cbar, job["pair_y"])
-            return changes(inverse(job, P, X, G), P, X, job["y"])
+            return changes(solve(job, P, X, G), P, X, job["y"])
         return run
     return prepare
 

@@ -74,5 +74,7 @@ def changes(V, P, X, y):
     return np.einsum("nk,nk->n", slopes(P, y), X @ V.T.astype(X.dtype)) / len(y)
 
 
-def solve(H, G):
-    return cho_solve(cho_factor(H, lower=True, overwrite_a=True), G.ravel()).reshape(G.shape)
+def inverse(H):
+    """H^-1 as a function of a matrix like W, by a Cholesky factor."""
+    factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    return lambda G: cho_solve(factor, G.ravel(), check_finite=False).reshape(G.shape)

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from job import write
-from linear_head import flat_l2, hessian, probabilities, slopes, solve, with_ones
+from linear_head import flat_l2, hessian, inverse, probabilities, slopes, with_ones
 
 PALETTE = np.array([(251, 80, 43), (253, 233, 90), (172, 118, 148), (200, 212, 153), (22, 198, 250),
                     (82, 245, 114), (6, 60, 193), (142, 26, 194), (53, 100, 5), (213, 52, 68)])
@@ -106,7 +106,7 @@ def optimum(X, y):
         print(f"F = {value:.12f}, relative gradient {reached:.1e}", file=sys.stderr)
         if reached <= GOAL:
             return W
-        step, size = solve(hessian(X, P, L2), gradient), 1.0
+        step, size = inverse(hessian(X, P, L2))(gradient), 1.0
         while (trial := objective(W - size * step, X, y))[0] > value + 1e-14:
             size /= 2
         W, (value, P, gradient) = W - size * step, trial
