@@ -4,7 +4,8 @@ compare.py --build DIR --out DIR [--python NAME=PYTHON ...] [--only PART] [--qui
 
 Runs the programs of bench/ in DIR/bench, the command DIR/fmd, and other programs under the
 Pythons that have their packages: bench, torch and pydvl, after bench/requirements*.txt. Ends
-with one table, also written as results.json and results.md. Speed is not a test: a bar that is missed does not change the exit code.
+with one table, also written as results.json and results.md. Speed is not a test: a bar that is
+missed does not change the exit code.
 Every time is the best of several; ratios compare CPU seconds of one thread.
 """
 import argparse

@@ -20,14 +20,17 @@ OWN_COUNTERS = ("steps", "passes", "residual")  # of influence_bench, worth a no
 class Program:
     """Something that scores the job, and what came of it."""
 
-    def __init__(self, label, package, script=None, method=None, slow=False):
-        self.label, self.package, self.script, self.method = label, package, script, method
+    def __init__(self, name, how="", script=None, method=None, slow=False):
+        self.name, self.how, self.script, self.method = name, how, script, method
         self.slow = slow  # runs once, not in every turn
         self.times, self.memory, self.problem = [], 0, None
         self.version, self.r, self.slope, self.notes = "", 0, 0, []
 
+    def label(self):
+        return ", ".join(filter(None, (f"{self.name} {self.version}".rstrip(), self.how)))
+
     def environment(self):
-        return {"numpy": "bench", "pydvl": "pydvl"}.get(self.package, "torch")
+        return {"NumPy": "bench", "pyDVL": "pydvl"}.get(self.name, "torch")
 
     def keep(self, counters, memory, exact, scores):
         self.times.append((counters["cpu_s"], counters["wall_s"]))
@@ -39,25 +42,24 @@ class Program:
 
     def line(self):
         if not self.times:
-            return row(f"  {self.label}", "not measured", "", None, None, self.problem)
+            return row(f"  {self.label()}", "not measured", "", None, None, self.problem)
         note = [f"r {self.r:.6f}", f"slope {self.slope:.3f}", f"{self.memory:.0f} MB", *self.notes]
-        return row(f"  {self.label} {self.version}".rstrip(), "", "", None, shortest(self.times),
-                   ", ".join(note))
+        return row(f"  {self.label()}", "", "", None, shortest(self.times), ", ".join(note))
 
 
 def all_rivals():
     return [
-        Program("NumPy, float32 SYRK and float64 Cholesky", "numpy", "influence_numpy.py", "cholesky"),
-        Program("NumPy, CG with Jacobi", "numpy", "influence_numpy.py", "cg"),
-        Program("NumPy, CG with a Hessian of 4,000 rows", "numpy", "influence_numpy.py", "sampled"),
-        Program("PyTorch, float32 blocks and float64 Cholesky", "torch", "influence_torch.py", "cholesky"),
-        Program("dattri, CG 200", "dattri", "influence_dattri.py", "cg200"),
-        Program("dattri, CG 10 (its default)", "dattri", "influence_dattri.py", "cg10"),
-        Program("pyDVL, CG 200", "pydvl", "influence_pydvl.py", "cg200", slow=True),
-        Program("pyDVL, Nystroem 200", "pydvl", "influence_pydvl.py", "nystroem", slow=True),
-        Program("pyDVL, direct", "pydvl", "influence_pydvl.py", "direct", slow=True),
-        Program("captum, Arnoldi (its default)", "captum", "influence_captum.py", "arnoldi", slow=True),
-        Program("captum, naive, all eigenpairs", "captum", "influence_captum.py", "naive_all", slow=True),
+        Program("NumPy", "float32 SYRK and float64 Cholesky", "influence_numpy.py", "cholesky"),
+        Program("NumPy", "CG with Jacobi", "influence_numpy.py", "cg"),
+        Program("NumPy", "CG with a Hessian of 4,000 rows", "influence_numpy.py", "sampled"),
+        Program("PyTorch", "float32 blocks and float64 Cholesky", "influence_torch.py", "cholesky"),
+        Program("dattri", "CG 200", "influence_dattri.py", "cg200"),
+        Program("dattri", "CG 10 (its default)", "influence_dattri.py", "cg10"),
+        Program("pyDVL", "CG 200", "influence_pydvl.py", "cg200", slow=True),
+        Program("pyDVL", "Nystroem 200", "influence_pydvl.py", "nystroem", slow=True),
+        Program("pyDVL", "direct", "influence_pydvl.py", "direct", slow=True),
+        Program("captum", "Arnoldi (its default)", "influence_captum.py", "arnoldi", slow=True),
+        Program("captum", "naive, all eigenpairs", "influence_captum.py", "naive_all", slow=True),
     ]
 
 
@@ -78,16 +80,17 @@ def agreement(exact, scores):
     return r, r * statistics.pstdev(scores) / statistics.pstdev(exact)
 
 
-def run_rival(program, pythons, job, scores, repeats):
+def run_rival(program, pythons, job, scores):
     """The counters and the memory of one run; None where it failed, which is noted."""
     python = pythons.get(program.environment())
     if python is None:
         program.problem = f"{program.environment()}: its packages could not be installed"
         return None
-    done = run_process([python, RIVALS / program.script, program.method, job, scores, str(repeats)])
+    repeats = "2" if program.name in ("NumPy", "PyTorch") else "1"
+    done = run_process([python, RIVALS / program.script, program.method, job, scores, repeats])
     if done.code != 0:
         program.problem = last_line(done.errors)
-        say(f"{program.label} could not be measured: {program.problem}")
+        say(f"{program.label()} could not be measured: {program.problem}")
         return None
     counters = json.loads(done.output.splitlines()[-1])
     program.version = counters["version"]
@@ -133,7 +136,7 @@ def make_job(out, pythons):
 
 def ratio(ours, rival, bar):
     """fmd against one rival; rival is None where none was as exact."""
-    what, bar_text = f"{WHAT}; against {rival.label if rival else 'a library'}", f">= {bar} x"
+    what, bar_text = f"{WHAT}; against {rival.label() if rival else 'a library'}", f">= {bar} x"
     if not ours.times or not rival or not rival.times:
         missing = next((p for p in (ours, rival) if p and not p.times), None)
         reason = missing.problem if missing else "no library that is as exact was measured"
@@ -149,23 +152,23 @@ def influence(build, out, pythons, quick):
     if problem:
         return [row(WHAT, "not measured", ">= 5 x NumPy", None, None, problem)]
     exact, scores = change(exact_file), out / "influence_scores.safetensors"
-    ours, rivals = Program("fmd", "fmd"), all_rivals()
-    taken = [p for p in rivals if not quick or p.package == "numpy"]
+    ours, rivals = Program("fmd"), all_rivals()
+    taken = [p for p in rivals if not quick or p.name == "NumPy"]
     for turn in range(1 if quick else 3):
         say(f"influence, turn {turn + 1}")
         for program in [ours, *taken]:
             if program.problem or (program.slow and turn > 0):
                 continue
             found = (run_own(program, build, job, scores) if program is ours else
-                     run_rival(program, pythons, job, scores, 1 if program.slow else 2))
+                     run_rival(program, pythons, job, scores))
             if found:
                 program.keep(*found, exact, scores)
     scores.unlink(missing_ok=True)
-    libraries = [p for p in taken if p.package not in ("numpy", "torch") and p.is_exact()]
+    libraries = [p for p in taken if p.name not in ("NumPy", "PyTorch") and p.is_exact()]
     fastest = min(libraries, key=lambda p: shortest(p.times)[0], default=None)
     lines = [ratio(ours, rivals[0], 5), ratio(ours, fastest, 25), ours.line(),
              *(p.line() for p in taken)]
     if len(taken) < len(rivals):
-        left_out = ", ".join(p.label for p in rivals if p not in taken)
+        left_out = "; ".join(p.label() for p in rivals if p not in taken)
         lines.append(row("  left out by --quick", "not measured", "", None, None, left_out))
     return lines
