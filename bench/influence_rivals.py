@@ -33,9 +33,15 @@ class Program:
         return {"NumPy": "bench", "pyDVL": "pydvl"}.get(self.name, "torch")
 
     def keep(self, counters, memory, exact, scores):
+        try:
+            r, slope = agreement(exact, change(scores))
+        except (OSError, KeyError, ValueError) as error:
+            self.problem = f"its scores cannot be compared: {error}"
+            return
+        if not self.times or r < self.r:  # the worst turn counts
+            self.r, self.slope = r, slope
         self.times.append((counters["cpu_s"], counters["wall_s"]))
         self.memory = max(self.memory, memory)
-        self.r, self.slope = agreement(exact, change(scores))
 
     def is_exact(self):
         return bool(self.times) and self.r >= EXACT
@@ -159,6 +165,7 @@ def influence(build, out, pythons, quick):
         for program in [ours, *taken]:
             if program.problem or (program.slow and turn > 0):
                 continue
+            scores.unlink(missing_ok=True)
             found = (run_own(program, build, job, scores) if program is ours else
                      run_rival(program, pythons, job, scores))
             if found:
