@@ -17,7 +17,8 @@ class Head(nn.Module):
 
     def forward(self, X):
         Z = self.last(X)
-        penalty = self.l2 / 2 * (self.last.weight**2).sum()
+        # A product: the forward mode of torch.func.hessian makes float64 of weight**2.
+        penalty = (self.l2 / 2 * self.last.weight * self.last.weight).sum()
         return torch.cat([Z, penalty.expand(Z.shape[:-1]).unsqueeze(-1)], dim=-1)
 
 
