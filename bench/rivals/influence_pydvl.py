@@ -14,10 +14,10 @@ def either(output, y):
     return flip_gap(output, y) if output.dim() == 4 else loss(output, y)
 
 
-def way(make, penalty=True):
+def way(make, penalty=True, batch=None):
     def prepare(job):
         X, y, pairs, pair_y = tensors(job)
-        head, rows = Head(job, penalty), Whole(X, y).loader(len(X))
+        head, rows = Head(job, penalty), Whole(X, y).loader(batch or len(X))
 
         def run():
             model = make(head, float(job["l2"][0])).fit(rows)
@@ -29,7 +29,8 @@ def way(make, penalty=True):
 run_rival(version("pydvl"), {
     # Its tolerances are squared, so that float32 never meets them: a number of steps instead.
     "cg200": way(lambda head, l2: CgInfluence(head, either, maxiter=200, warn_on_max_iteration=False)),
-    "direct": way(lambda head, l2: DirectInfluence(head, either, regularization=TINY)),
+    "direct": way(lambda head, l2: DirectInfluence(head, either, regularization=TINY),
+                  batch=2000),  # 10 GB with all rows at once
     # l2 as its regularisation: a sketch of a Hessian that contains it would lose it.
     "nystroem": way(lambda head, l2: NystroemSketchInfluence(head, either, regularization=l2,
                                                              rank=200), penalty=False)})
