@@ -222,9 +222,7 @@ void read_key(const TomlReader& reader, std::string_view key, const toml::node& 
 
 }  // namespace
 
-TaskOverrides read_task(const std::filesystem::path& path) {
-  const std::string source = path.string();
-  const std::string text = read_text(path, kLongest);
+TaskOverrides parse_task(std::string_view text, const std::string& source) {
   toml::table root;
   try {
     root = toml::parse(text, source);
@@ -237,6 +235,10 @@ TaskOverrides read_task(const std::filesystem::path& path) {
   TaskOverrides result;
   for (const auto& [key, node] : root) read_key(reader, key.str(), node, result);
   return result;
+}
+
+TaskOverrides read_task(const std::filesystem::path& path) {
+  return parse_task(read_text(path, kLongest), path.string());
 }
 
 }  // namespace fmd
