@@ -175,6 +175,9 @@ void finish_pending(const Path& target) {
   // A note: without its list the run was killed before step 2, or the set is finished.
   finish_list(journal.out);
   if (disk::is_at(found, journal_of(target))) disk::remove(journal_of(target));
+  // Whoever came for this file may have no business with the others.
+  for (const Path& other : journal.targets)
+    if (other != target && other != journal.out) remove_note(other, journal.out);
 }
 
 disk::File claim_temporary(const Path& target) {
