@@ -1,7 +1,16 @@
 #include <cmath>
 #include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
+
+// toml++ asserts things that a file can have wrong ("[`limits]"), and takes them for
+// granted under NDEBUG. Here they are exceptions, in every build.
+#undef NDEBUG
+#define TOML_ASSERT(expr)                        \
+  do {                                           \
+    if (!(expr)) throw std::logic_error("toml"); \
+  } while (false)
 #include <toml++/toml.h>
 
 #include "data/number.h"
@@ -230,6 +239,11 @@ TaskOverrides parse_task(std::string_view text, const std::string& source) {
     throw Error(ErrorKind::bad_task,
                 fmt::format("{}, line {}: {}", source, error.source().begin.line,
                             error.description()));
+  } catch (const std::logic_error&) {
+    throw Error(
+        ErrorKind::bad_task,
+        fmt::format("{}: a name begins with a sign that cannot stand there", source),
+        "names are letters, digits, _ and -, all others need quotes: [\"my table\"]");
   }
   const TomlReader reader(source);
   TaskOverrides result;
