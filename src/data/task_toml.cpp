@@ -6,11 +6,13 @@
 
 // toml++ asserts things that a file can have wrong ("[`limits]"), and takes them for
 // granted under NDEBUG. Here they are exceptions, in every build.
+namespace fmd {
+constexpr void toml_must_hold(bool holds) {
+  if (!holds) throw std::logic_error("toml");
+}
+}  // namespace fmd
 #undef NDEBUG
-#define TOML_ASSERT(expr)                        \
-  do {                                           \
-    if (!(expr)) throw std::logic_error("toml"); \
-  } while (false)
+#define TOML_ASSERT(expr) fmd::toml_must_hold(static_cast<bool>(expr))
 #include <toml++/toml.h>
 
 #include "data/number.h"

@@ -78,8 +78,11 @@ class Base(unittest.TestCase):
 
 class Faults(Base):
     def test_at_every_call_of_every_command(self):
+        for target in ("a", "a.csv", "b.csv"):
+            (self.dir / "w" / target).write_text("old")
         old = self.files()
         for name, args in WRITERS.items():
+            self.back_to(old)
             calls = int(self.start(FAULTY, "count", 1, *args).stderr.split()[-3])
             for fault, words in WORDS.items():
                 refused = self.try_every_call(name, args, fault, words, old, calls)
