@@ -109,7 +109,8 @@ class Killed(unittest.TestCase):
         """What stands there right after the kill, before anybody has cleaned up."""
         plain = {n: b for n, b in found.items() if "fmd-" not in n}
         if "out.fmd-journal" in found:  # complete, written down, being renamed: OUT comes last
-            self.assertTrue(plain.get("out") in (old.get("out"), new["out"]))
+            for name in ("out", "out.undo", "out.path.json", "out.path.safetensors"):
+                self.assertTrue(plain.get(name) in (old.get(name), new[name]), f"{name} is neither old nor new")
         else:
             self.assertTrue(plain == old or plain.get("out") == new["out"], sorted(found))
         if plain.get("out") == new["out"]:
