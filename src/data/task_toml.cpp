@@ -1,22 +1,11 @@
 #include <cmath>
 #include <set>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
-// toml++ asserts things that a file can have wrong ("[`limits]"), and takes them for
-// granted under NDEBUG. Here they are exceptions, in every build.
-namespace fmd {
-constexpr void toml_must_hold(bool holds) {
-  if (!holds) throw std::logic_error("toml");
-}
-}  // namespace fmd
-#undef NDEBUG
-#define TOML_ASSERT(expr) fmd::toml_must_hold(static_cast<bool>(expr))
-#include <toml++/toml.h>
-
 #include "data/number.h"
 #include "data/task_rules.h"
+#include "data/toml.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
