@@ -8,6 +8,7 @@
 #include "fmd/formats/model_file.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/pipeline/debias.h"
+#include "pipeline/receipt.h"
 #include "report/json.h"
 
 namespace fmd {
@@ -104,16 +105,19 @@ Bytes undo_bytes(const std::filesystem::path& receipt) {
       std::filesystem::path(name.substr(0, name.size() - kEnding.size())));
   recover(files.out);
   const FileView text = FileView::open(receipt);
-  const auto json = nlohmann::json::parse(text.text(), nullptr, false);
-  if (json.is_discarded() || !json.is_object() || !json.contains("model") ||
-      !json["model"].is_object() || !json["model"].contains("sha256_before")) {
-    throw Error(ErrorKind::bad_model, fmt::format("{}: this is no fmd receipt", name),
-                "name the receipt that `fmd debias` wrote");
-  }
+  const ReceiptHashes hashes = parse_receipt(text.text(), name);
   const FileView undo = FileView::open(files.undo);
   const FileView changed = FileView::open(files.out);
+  // Each of the three files must fit the two others: an edit of any one of them is found.
+  if (hashes.after != hex(sha256(changed.bytes()))) {
+    throw Error(ErrorKind::wrong_model,
+                fmt::format("{}: {} has another checksum than the receipt says", name,
+                            files.out.filename().string()),
+                "the model or its receipt was changed after the repair: take both from a "
+                "backup");
+  }
   Bytes original = apply_undo(undo.bytes(), changed.bytes());
-  if (json["model"]["sha256_before"] != hex(sha256(original))) {
+  if (hashes.before != hex(sha256(original))) {
     throw Error(
         ErrorKind::wrong_model,
         fmt::format("{}: the restored file has another checksum than the receipt says",
