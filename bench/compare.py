@@ -20,7 +20,7 @@ import tempfile
 from influence_rivals import influence
 from measure import last_line, row, run_process, run_program, say, shortest
 
-PARTS = ("training", "influence", "unlearning", "scoring", "commands")
+PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "commands")
 
 
 def training(build, out, rivals, quick):
@@ -106,6 +106,29 @@ def scoring(build, quick):
     return rows
 
 
+def curvature(build, quick):
+    """Assembly of Hessians against GEMM, and how its time and that of influence grow."""
+    say("curvature")
+    rows = []
+    wanted = "(60000/100/10|200000/512/1)" if quick else ""
+    for name, b in run_program(build, "linear_bench", f"^hessian_dense/{wanted}").items():
+        n, d, outputs = (int(part) for part in name.split("/")[1:4])
+        promised = (n, d, outputs) in ((60000, 100, 10), (200000, 512, 1))
+        rows.append(row(
+            f"{'' if promised else '  growth: '}Hessian, {n:,} x {d}, {max(outputs, 2)} classes",
+            f"{100 * b['share']:.1f} %", ">= 60 % of GEMM" if promised else "",
+            b["share"] >= 0.6, (b["cpu_s"], b["wall_s"]),
+            f"{b['GFLOPs']:.1f} of {b['gemm_GFLOPs']:.1f} GFLOP/s"))
+    if quick:
+        return rows
+    for name, b in run_program(build, "influence_bench", "^growth").items():
+        n, d, outputs = (int(part) for part in name.split("/")[1].split("x"))
+        rows.append(row(f"  growth: influence, {n:,} x {d}, {max(outputs, 2)} classes", "", "", None,
+                        (b["cpu_s"], b["wall_s"]),
+                        f"{'cg, ' + str(int(b['steps'])) + ' steps' if b['cg'] else 'cholesky'}"))
+    return rows
+
+
 def time_command(command, tries, folder):
     """Least CPU and wall seconds of a process, start to end."""
     runs = [run_process(command, folder, one_thread=False) for _ in range(tries)]
@@ -180,6 +203,7 @@ def main():
     pythons, quick = dict(entry.split("=", 1) for entry in options.python), options.quick
     parts = {"training": lambda: training(build, out, pythons.get("bench"), quick),
              "influence": lambda: influence(build, out, pythons, quick),
+             "curvature": lambda: curvature(build, quick),
              "unlearning": lambda: unlearning(build, quick),
              "scoring": lambda: scoring(build, quick),
              "commands": lambda: commands(build, quick)}
