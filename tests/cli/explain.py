@@ -70,7 +70,7 @@ class Explain(unittest.TestCase):
         check = measure["check"]
         self.assertLess(check["refitted"], 0)
         self.assertAlmostEqual(check["predicted"] / check["refitted"], 1, delta=.15)
-        self.assertAlmostEqual(check["newton"] / check["refitted"], 1, delta=.02)
+        self.assertAlmostEqual(check["newton"] / check["refitted"], 1, delta=.05)
         self.assertEqual(sum(c["rows"] for c in measure["cells"]), 15000)
         total = sum(float(r["change"]) for r in self.rows("influence.csv"))
         self.assertAlmostEqual(sum(c["sum"] for c in measure["cells"]), total, places=9)
