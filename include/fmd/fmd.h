@@ -43,6 +43,7 @@
 #include "fmd/pipeline/train_model.h"
 #include "fmd/report/audit_report.h"
 #include "fmd/report/debias_report.h"
+#include "fmd/unlearn/newton.h"
 #include "fmd/unlearn/path.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"

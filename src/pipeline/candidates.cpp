@@ -76,7 +76,7 @@ void refine(const Model& model, const StudyPart& edit, const DebiasOptions& opti
     exec.report("repairing", done++, static_cast<Index>(candidates.points.size()));
     solve_options.lambda = point.lambda;
     const Vector seed = point.theta;
-    const UnlearnResult solved = solve(*model.head, model.theta, edit.view(), sets,
+    const TradeoffResult solved = solve(*model.head, model.theta, edit.view(), sets,
                                        solve_options, exec, seed + offset);
     point.theta = solved.theta;
     point.kind = "solve";
