@@ -32,7 +32,7 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   using namespace fmd::cli;
   for (const auto add : {add_demo, add_split, add_train, add_predict, add_audit, add_pairs,
-                         add_debias, add_undo, add_data, add_doctor})
+                         add_debias, add_undo, add_verify, add_data, add_doctor})
     add(app);
   try {
     app.parse(argc, argv);

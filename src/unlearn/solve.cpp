@@ -126,8 +126,8 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
 }  // namespace
 
 TradeoffResult solve(const LinearHead& head, const Vector& theta0, const Rows& rows,
-                    std::span<const PairSet> pairs, const SolveOptions& options,
-                    const Exec& exec, const Vector& start) {
+                     std::span<const PairSet> pairs, const SolveOptions& options,
+                     const Exec& exec, const Vector& start) {
   validate(head, theta0, rows, pairs, options);
   if (start.size() > 0) require_size("solve", "start", start.size(), head.parameters());
   const SolveProblem problem(head, theta0, rows, pairs, options, exec);

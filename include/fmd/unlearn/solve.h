@@ -77,9 +77,9 @@ struct TradeoffResult {
 // at start). p_old is theta0's. rows may be empty when anchor is 0 and there are no gaps.
 // Throws Error(bad_option, bad_shape, bad_data: fit without labels).
 [[nodiscard]] TradeoffResult solve(const LinearHead& head, const Vector& theta0,
-                                  const Rows& rows, std::span<const PairSet> pairs,
-                                  const SolveOptions& options, const Exec& exec,
-                                  const Vector& start = {});
+                                   const Rows& rows, std::span<const PairSet> pairs,
+                                   const SolveOptions& options, const Exec& exec,
+                                   const Vector& start = {});
 
 // J and its gradient, for tests and reports.
 struct SolveObjective {
