@@ -77,6 +77,7 @@ void add_train(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_audit(CLI::App& app);
 void add_pairs(CLI::App& app);
+void add_explain(CLI::App& app);
 void add_debias(CLI::App& app);
 void add_undo(CLI::App& app);
 void add_verify(CLI::App& app);

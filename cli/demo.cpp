@@ -9,6 +9,7 @@
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit.h"
 #include "fmd/pipeline/debias.h"
+#include "fmd/pipeline/explain.h"
 #include "fmd/pipeline/train_model.h"
 #include "report/text.h"
 
@@ -74,6 +75,18 @@ std::string audit_part(const AuditReport& report) {
   return out + "  Intervals: other rows could have been drawn; the model is held fixed.\n";
 }
 
+// What the flip gap rests on; every row's part goes to influence.csv.
+Explanation explain_demo(const Model& model, const Parts& parts, const fs::path& folder,
+                         const Exec& exec) {
+  ExplainOptions options;
+  options.measures = {"co:sex"};
+  options.check = 100;
+  Explanation explained = explain(model, parts.measure, parts.train, options, exec);
+  explained.report.model = "income.safetensors";
+  write_file(folder / "influence.csv", explained.csv(), true);
+  return explained;
+}
+
 AuditReport audit_demo(const Model& model, const Table& table, const Exec& exec) {
   const Study study = make_study(model, table, model.task, true, exec);
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
@@ -104,6 +117,7 @@ int run(const Args& args) {
   write_file(model_file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, true);
 
   const AuditReport audit = audit_demo(model, parts.measure, exec);
+  const Explanation explained = explain_demo(model, parts, folder, exec);
   DebiasInput input{.model = model,
                     .model_name = "income.safetensors",
                     .data = parts.repair,
@@ -128,6 +142,7 @@ int run(const Args& args) {
         {"schema", 1},
         {"command", "demo"},
         {"audit", nlohmann::ordered_json::parse(to_json(audit))},
+        {"explain", nlohmann::ordered_json::parse(to_json(explained.report))},
         {"receipt",
          nlohmann::ordered_json::parse(
              FileView::open(folder / "repaired.safetensors.receipt.json").text())},
@@ -145,14 +160,20 @@ int run(const Args& args) {
       count(table.rows()), model.backbone->encoder().columns().size(), model.task.threshold,
       count(parts.train.rows()), count(parts.repair.rows()), count(parts.measure.rows()));
   out += audit_part(audit);
+  out += fmt::format("\n2 EXPLAIN  what does the flip gap rest on?   ({} training rows)\n",
+                     count(parts.train.rows()));
+  out += explain_table(explained.report, 0);
+  out += fmt::format("  A strong row is not a wrong row. All rows: {}/influence.csv\n",
+                     args.folder);
   out += fmt::format(
-      "\n2 REPAIR   {}, chosen on the\n           {} repair rows; figures below from the "
+      "\n3 REPAIR   {}, chosen on the\n           {} repair rows; figures below from the "
       "{} others\n",
       report.rule, count(parts.repair.rows()), count(parts.measure.rows()));
   out += repair_table(report);
   out += "\nWHAT THIS DOES NOT SAY\n" + caveats(report);
   out += fmt::format(
       "\nfiles  {0}/{{income,repaired}}.safetensors, {{train,repair,measure}}.csv,\n"
+      "       influence.csv,\n"
       "       repaired.safetensors.{{receipt.json,undo,path.json,path.safetensors}}\n"
       "back   fmd undo {0}/repaired.safetensors.receipt.json -o MODEL\n"
       "next   fmd train YOUR.csv --label COL --positive VALUE --attribute COL -o MODEL\n"

@@ -31,8 +31,9 @@ int run(int argc, char** argv) {
   app.footer(kFooter);
   app.get_formatter()->column_width(34);
   using namespace fmd::cli;
-  for (const auto add : {add_demo, add_split, add_train, add_predict, add_audit, add_pairs,
-                         add_debias, add_undo, add_verify, add_data, add_doctor})
+  for (const auto add :
+       {add_demo, add_split, add_train, add_predict, add_audit, add_pairs, add_explain,
+        add_debias, add_undo, add_verify, add_data, add_doctor})
     add(app);
   try {
     app.parse(argc, argv);

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/lapack.h"
+#include "curvature/factor.h"
 #include "fmd/curvature/inverse_hessian.h"
 
 namespace fmd {
@@ -13,51 +13,24 @@ constexpr double kDampingShare = 1e-4;   // of the mean eigenvalue
 constexpr double kExternalShare = 1e-2;  // H from other rows than the training rows
 constexpr int kMostTries = 20;
 
-// Cholesky factor in place (row-major lower); false when A is not positive definite.
-bool factor(Matrix& A) {
-  const int n = static_cast<int>(A.rows());
-  int info = 0;
-  dpotrf_("U", &n, A.data(), &n, &info);
-  return info == 0;
-}
-
-// Estimate of 1 / (|A| |A^-1|) in the 1-norm from A's factor.
-double rcond_of(const Matrix& L, double norm) {
-  const int n = static_cast<int>(L.rows());
-  int info = 0;
-  double rcond = 0;
-  std::vector<double> work(static_cast<std::size_t>(3 * n));
-  std::vector<int> iwork(static_cast<std::size_t>(n));
-  dpocon_("U", &n, L.data(), &n, &norm, &rcond, work.data(), iwork.data(), &info);
-  return rcond;
-}
-
-// b's columns become A^-1 b. LAPACK wants right-hand sides column by column.
-void solve_factored(const Matrix& L, Eigen::MatrixXd& b) {
-  const int n = static_cast<int>(L.rows()), count = static_cast<int>(b.cols());
-  int info = 0;
-  if (n > 0 && count > 0) dpotrs_("U", &n, &count, L.data(), &n, b.data(), &n, &info);
-}
-
 class Cholesky final : public InverseHessian {
  public:
-  Cholesky(Matrix H, Matrix L, double damping, double rcond)
-      : H_(std::move(H)), L_(std::move(L)), damping_(damping), rcond_(rcond) {}
+  Cholesky(Factor factor, bool cached) : factor_(std::move(factor)), cached_(cached) {}
 
-  [[nodiscard]] Index dim() const override { return H_.rows(); }
-  [[nodiscard]] double damping() const override { return damping_; }
+  [[nodiscard]] Index dim() const override { return factor_.H.rows(); }
+  [[nodiscard]] double damping() const override { return factor_.damping; }
 
   [[nodiscard]] SolveResult apply(const Matrix& b) const override {
     require_size("cholesky", "a right-hand side", b.rows(), dim());
     Eigen::MatrixXd x = b;
-    solve_factored(L_, x);
-    Eigen::MatrixXd rest = b - H_ * x;
+    solve_factored(factor_.L, x);
+    Eigen::MatrixXd rest = b - factor_.H * x;
     // One round of refinement: the residual falls to rounding also for large condition
     // numbers.
     Eigen::MatrixXd correction = rest;
-    solve_factored(L_, correction);
+    solve_factored(factor_.L, correction);
     const Eigen::MatrixXd refined = x + correction;
-    const Eigen::MatrixXd refined_rest = b - H_ * refined;
+    const Eigen::MatrixXd refined_rest = b - factor_.H * refined;
     SolveResult result;
     result.x = x;
     double worst = 0;
@@ -73,16 +46,17 @@ class Cholesky final : public InverseHessian {
     }
     result.summary = {.converged = worst < 1e-8,
                       .residual = worst,
-                      .damping = damping_,
-                      .rcond = rcond_,
+                      .damping = factor_.damping,
+                      .rcond = factor_.rcond,
                       .iterations = 0,
-                      .solver = "cholesky"};
+                      .solver = "cholesky",
+                      .cached = cached_};
     return result;
   }
 
  private:
-  Matrix H_, L_;  // H_ with the damping
-  double damping_, rcond_;
+  Factor factor_;
+  bool cached_;
 };
 
 struct Attempt {
@@ -94,7 +68,7 @@ Attempt damped(const Matrix& H, double damping) {
   Attempt attempt{false, H, {}};
   attempt.H.diagonal().array() += damping;
   attempt.L = attempt.H;
-  attempt.ok = factor(attempt.L);
+  attempt.ok = factor_in_place(attempt.L);
   return attempt;
 }
 
@@ -107,8 +81,7 @@ Attempt damped(const Matrix& H, double damping) {
 
 }  // namespace
 
-std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,
-                                              const DampingOptions& options) {
+Factor damped_factor(const Matrix& H, const DampingOptions& options) {
   if (H.rows() != H.cols()) {
     throw Error(
         ErrorKind::bad_shape,
@@ -123,7 +96,7 @@ std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,
   const Index n = H.rows();
   Attempt attempt = damped(H, 0);
   const double norm = n > 0 ? H.cwiseAbs().rowwise().sum().maxCoeff() : 0;
-  const double rcond = attempt.ok ? (n > 0 ? rcond_of(attempt.L, norm) : 1) : 0;
+  const double rcond = attempt.ok ? (n > 0 ? reciprocal_condition(attempt.L, norm) : 1) : 0;
   double damping = std::max(options.damping, 0.0);
   if (options.damping < 0 && (options.external || !(rcond > kSmallestRcond))) {
     const double mean = n > 0 ? H.trace() / static_cast<double>(n) : 0;
@@ -136,13 +109,21 @@ std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,
     attempt = damped(H, damping);
   }
   if (!attempt.ok) not_positive(damping);
-  return std::make_unique<Cholesky>(std::move(attempt.H), std::move(attempt.L), damping,
-                                    rcond);
+  return {std::move(attempt.H), std::move(attempt.L), damping, rcond};
+}
+
+std::unique_ptr<InverseHessian> make_cholesky(Factor factor, bool cached) {
+  return std::make_unique<Cholesky>(std::move(factor), cached);
+}
+
+std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,
+                                              const DampingOptions& options) {
+  return make_cholesky(damped_factor(H, options), false);
 }
 
 bool solve_spd(Matrix A, Vector& b) {
   require_size("solve", "b", b.size(), A.rows());
-  if (!factor(A)) return false;
+  if (!factor_in_place(A)) return false;
   Eigen::MatrixXd x = b;
   solve_factored(A, x);
   if (!x.allFinite()) return false;

@@ -8,7 +8,7 @@
 #include "core/lapack.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/interval.h"
-#include "metrics/sums.h"
+#include "core/sums.h"
 
 namespace fmd {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "metrics/sums.h"
+#include "core/sums.h"
 
 namespace fmd {
 namespace {

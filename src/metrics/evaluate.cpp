@@ -2,7 +2,7 @@
 
 #include "core/check.h"
 #include "fmd/metrics/bias_measure.h"
-#include "metrics/sums.h"
+#include "core/sums.h"
 
 namespace fmd {
 namespace {

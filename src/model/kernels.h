@@ -20,7 +20,7 @@ void dense_vjp(const float* x, Index rows, Index d, const double* h, Index outpu
 // to_j = scale x_j as doubles.
 void widen(const float* x, Index count, double scale, double* to);
 
-// v_j = exp(v_j) for v_j <= 0, to about 1 ulp.
+// v_j = exp(v_j) for v_j <= 0, to about 1 ulp; 0 below -708.
 void exp_nonpositive(double* v, Index count);
 
 // p = softmax of each row of z (rows x outputs); z and p must not overlap.

@@ -142,47 +142,58 @@ FMD_TARGET void dense_logits(const float* x, Index rows, Index d, const AlignedR
   }
 }
 
-template <int R, int K>
-FMD_INLINE void add_multiples(const V (&x)[R], const double* h, Index outputs, double* g,
-                              Index stride) {
-  for (int k = 0; k < K; ++k) {
-    V* const at = reinterpret_cast<V*>(g + k * stride);
-    V s = *at;
-    for (int r = 0; r < R; ++r) s = FMD_FMA(x[r], all(h[r * outputs + k]), s);
-    *at = s;
+// Adds the rows' multiples to K outputs' sums of J vectors of features, which stay in
+// registers while the rows pass by. `rest` is the number of features in the only vector
+// when the row ends in it, else 0.
+template <int K, int J>
+FMD_INLINE void outer(const float* x, Index rows, Index d, Index rest, const double* h,
+                      Index outputs, double* g, Index stride) {
+  V s[K * J];
+  for (int k = 0; k < K; ++k)
+    for (int l = 0; l < J; ++l) s[k * J + l] = load(g + k * stride + l * FMD_LANES);
+  for (Index i = 0; i < rows; ++i) {
+    V xv[J];
+    for (int l = 0; l < J; ++l)
+      xv[l] = rest > 0 ? load_rest(x + i * d, rest) : load(x + i * d + l * FMD_LANES);
+    for (int k = 0; k < K; ++k) {
+      const V slope = all(h[i * outputs + k]);
+      for (int l = 0; l < J; ++l) s[k * J + l] = FMD_FMA(xv[l], slope, s[k * J + l]);
+    }
   }
+  for (int k = 0; k < K; ++k)
+    for (int l = 0; l < J; ++l) store(g + k * stride + l * FMD_LANES, s[k * J + l]);
 }
 
-// Adds R rows to K outputs' sums, which pass by once.
-template <int R, int K>
-FMD_INLINE void outer(const float* x, Index d, const double* h, AlignedRows& g,
-                      Index first) {
-  const Index stride = g.stride, outputs = g.rows;
-  double* const at = g.row(first);
-  V xv[R];
+// All features of the rows, for K outputs from `first` on.
+template <int K>
+FMD_TARGET void outer_group(const float* x, Index rows, Index d, const double* h,
+                            AlignedRows& g, Index first) {
+  constexpr int kVectors = K > 2 ? 2 : 4;  // as many sums as hide the latency of one
+  double* const to = g.row(first);
+  const double* const from = h + first;
   Index j = 0;
-  for (; j + FMD_LANES <= d; j += FMD_LANES) {
-    for (int r = 0; r < R; ++r) xv[r] = load(x + r * d + j);
-    add_multiples<R, K>(xv, h + first, outputs, at + j, stride);
-  }
-  if (j < d) {
-    for (int r = 0; r < R; ++r) xv[r] = load_rest(x + r * d + j, d - j);
-    add_multiples<R, K>(xv, h + first, outputs, at + j, stride);
-  }
-}
-
-template <int R>
-FMD_TARGET void outer_group(const float* x, Index d, const double* h, AlignedRows& g) {
-  Index k = 0;
-  for (; k + 5 <= g.rows; k += 5) outer<R, 5>(x, d, h, g, k);
-  for (; k < g.rows; ++k) outer<R, 1>(x, d, h, g, k);
+  for (; j + kVectors * FMD_LANES <= d; j += kVectors * FMD_LANES)
+    outer<K, kVectors>(x + j, rows, d, 0, from, g.rows, to + j, g.stride);
+  for (; j + FMD_LANES <= d; j += FMD_LANES)
+    outer<K, 1>(x + j, rows, d, 0, from, g.rows, to + j, g.stride);
+  if (j < d) outer<K, 1>(x + j, rows, d, d - j, from, g.rows, to + j, g.stride);
 }
 
 FMD_TARGET void dense_vjp(const float* x, Index rows, Index d, const double* h,
                           AlignedRows& g) {
-  Index i = 0;
-  for (; i + 4 <= rows; i += 4) outer_group<4>(x + i * d, d, h + i * g.rows, g);
-  for (; i < rows; ++i) outer_group<1>(x + i * d, d, h + i * g.rows, g);
+  constexpr Index kTile = 64;  // its features stay in the first-level cache
+  for (Index i = 0; i < rows; i += kTile) {
+    const Index n = rows - i < kTile ? rows - i : kTile;
+    const float* const tile = x + i * d;
+    const double* const from = h + i * g.rows;
+    Index k = 0;
+    for (; k + 5 <= g.rows; k += 5) outer_group<5>(tile, n, d, from, g, k);
+    const Index left = g.rows - k;
+    if (left == 4) outer_group<4>(tile, n, d, from, g, k);
+    if (left == 3) outer_group<3>(tile, n, d, from, g, k);
+    if (left == 2) outer_group<2>(tile, n, d, from, g, k);
+    if (left == 1) outer_group<1>(tile, n, d, from, g, k);
+  }
   for (Index r = 0; r < rows; ++r)
     for (Index k = 0; k < g.rows; ++k) g.intercept()[k] += h[r * g.rows + k];
 }

@@ -57,7 +57,7 @@ struct CurvatureOptions {
   double l2 = 0;  // of F
   double rows_in_mean =
       0;  // n of F, the rows of the original training set; 0 = rows.size()
-  DampingOptions damping;
+  DampingOptions damping = {};
   double tolerance = 1e-6;        // cg: done at this |H x - b| / |b|; must be > 0
   Index max_iterations = 500;     // cg: for each right-hand side
   Index preconditioner_rows = 0;  // cg: 0 = 4,000, or twice the parameters if that is more
@@ -65,7 +65,7 @@ struct CurvatureOptions {
   // the hash of all that it depends on, so a stale one is never used; a damaged file is
   // made anew. Only what is factored is kept, so it serves Cholesky and the preconditioner
   // of cg.
-  std::filesystem::path cache;
+  std::filesystem::path cache = {};
 };
 
 // H^-1 of the mean Hessian of F at theta over `rows` (training rows, or D_ex with

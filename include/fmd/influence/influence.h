@@ -28,7 +28,10 @@ struct BiasTarget {
 };
 
 struct InfluenceOptions {
-  CurvatureOptions curvature;  // l2 and rows_in_mean of F; H over the training rows
+  CurvatureOptions curvature = {};  // l2 and rows_in_mean of F, solver, damping
+  // H over these rows in place of the training rows (D_ex; set curvature.damping.external);
+  // X null = the training rows.
+  Rows curvature_rows = {};
 };
 
 struct InfluenceResult {

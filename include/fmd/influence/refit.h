@@ -49,7 +49,7 @@ struct Removal {
 struct RemovalOptions {
   Index count = 100;    // rows to leave out in all
   Index per_round = 0;  // 0 = as many as a tenth of |B| is predicted to rest on
-  CurvatureOptions curvature;
+  CurvatureOptions curvature = {};
 };
 
 // Leaves out the rows that the gap rests on most, in rounds: rank, leave out, refit, rank

@@ -1,0 +1,106 @@
+#include "fmd/pipeline/explain.h"
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/formats/model_file.h"
+
+namespace fmd::cli {
+namespace {
+
+struct Args {
+  Common common;
+  TaskOverrides flags;
+  GroupsFile groups;
+  std::string model, data, train, out, solver = "auto", hessian = "train", cache;
+  ExplainOptions options;
+  bool force = false;
+};
+
+int run(const Args& args) {
+  const Session session(args.common);
+  OutputFiles files({.force = args.force});
+  if (!args.out.empty()) files.reserve(args.out);
+  ExplainOptions options = args.options;
+  options.solver = parse_solver(args.solver);
+  options.hessian_on_data = args.hessian == "data";
+  options.cache = args.cache;
+  const FileView bytes = FileView::open(args.model);
+  Model model = parse_model(bytes.bytes(), args.model);
+  model.task = effective_task(model.task, args.common, args.flags);
+  Table data = read_for(model, model.task, args.data, args.groups);
+  Table train = read_for(model, model.task, args.train, args.groups);
+  Explanation explained =
+      explain(model, std::move(data), std::move(train), options, session.exec());
+  ExplainReport& report = explained.report;
+  report.model = std::filesystem::path(args.model).filename().string();
+  report.model_sha256 = hex(sha256(bytes.bytes()));
+  report.data_sha256 = file_sha256(args.data);
+  report.train_sha256 = file_sha256(args.train);
+  if (!args.out.empty()) {
+    files.write(args.out, explained.csv());
+    files.commit();
+  }
+  if (report.other_rows())
+    say(fmt::format("fmd: warning: {} of the {} rows of {} are not known from training",
+                    report.train_rows - report.known, report.train_rows, report.train));
+  if (args.common.json) {
+    print(to_json(report));
+    return 0;
+  }
+  print(screen(report));
+  if (!args.out.empty()) print(fmt::format("\nfiles  {}: every training row\n", args.out));
+  print(fmt::format("{:.1f} s, seed {}\n", session.seconds(), args.common.seed));
+  return 0;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  auto args = std::make_shared<Args>();
+  auto& o = args->options;
+  auto* cmd = app.add_subcommand("explain", "Which training rows a measured bias rests on");
+  cmd->add_option("model", args->model, "Model file")->required();
+  cmd->add_option("data", args->data, "Labelled rows that the bias is measured on")
+      ->required();
+  cmd->add_option("--train", args->train, "The rows that the model was trained on")
+      ->required();
+  cmd->add_option("--measure", o.measures,
+                  "co, co_tv, demographic_parity_soft, equal_opportunity_soft, "
+                  "false_positive_soft, loss; NAME:ATTRIBUTE for one attribute; repeatable")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  cmd->add_option("-o,--out", args->out, "Where to write the change of every row, as CSV");
+  cmd->add_option("--check", o.check, "Leave out the K strongest rows and really refit")
+      ->check(CLI::Range(Index{0}, Index{1} << 40))
+      ->type_name("K");
+  cmd->add_option("--hessian", args->hessian, "Rows of the curvature: train or data")
+      ->check(CLI::IsMember({"train", "data"}))
+      ->capture_default_str();
+  cmd->add_option("--solver", args->solver, "auto, cholesky or cg")
+      ->check(CLI::IsMember({"auto", "cholesky", "cg"}))
+      ->capture_default_str();
+  cmd->add_option("--damping", o.damping, "Added to the diagonal of H; -1 = by the rule")
+      ->capture_default_str();
+  cmd->add_option("--tolerance", o.tolerance, "Of cg: |H x - b| / |b|")
+      ->capture_default_str();
+  cmd->add_option("--cache", args->cache,
+                  "Folder that keeps factors of H for the next run on the same rows");
+  cmd->add_flag("--force", args->force, "Replace OUT if it exists");
+  add_groups_options(*cmd, args->groups);
+  add_task_options(*cmd, args->flags);
+  add_common(*cmd, args->common);
+  cmd->footer(R"(
+The change is what leaving a training row out is predicted to do to the gap: below 0 the gap
+rests on the row, above 0 the row works against it. A strong row is not a wrong row.
+
+Examples
+  fmd explain income.safetensors test.csv --train train.csv -o influence.csv
+  fmd explain income.safetensors test.csv --train train.csv --check 100 \
+      --measure co:sex --measure demographic_parity_soft:sex)");
+  on_run(*cmd, [args] { return run(*args); });
+}
+
+}  // namespace fmd::cli

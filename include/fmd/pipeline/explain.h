@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/model/model.h"
+#include "fmd/pipeline/study.h"
+#include "fmd/report/explain_report.h"
+
+namespace fmd {
+
+struct ExplainOptions {
+  // "co", "co_tv", "demographic_parity_soft", "equal_opportunity_soft",
+  // "false_positive_soft", each "MEASURE" (for every attribute it applies to) or
+  // "MEASURE:ATTRIBUTE"; "loss".
+  std::vector<std::string> measures = {"co"};
+  Index check = 0;  // leave out this many of the strongest rows and refit; 0 = no check
+  bool hessian_on_data = false;  // H over DATA's rows in place of the training rows
+  Solver solver = Solver::automatic;
+  double damping = -1;          // -1: by the rule
+  double tolerance = 1e-4;      // of cg; enough for six digits of agreement
+  std::filesystem::path cache;  // folder for factors; empty = none is kept
+};
+
+struct Explanation {
+  ExplainReport report;
+  Matrix change;  // training rows x measures of the report, in its order
+  Study train;    // as the model sees it
+
+  // Columns row, label, the attributes and change (one per measure), strongest first by the
+  // first measure, equal ones by row.
+  [[nodiscard]] std::string csv() const;
+};
+
+// What the gaps of `model` on `data` rest on in `train`. Both tables need labels. Throws
+// Error(attribute_not_read) for a flip measure of an attribute that the model does not
+// read, Error(bad_option) for unknown measures and attributes, and what reading, encoding
+// and influence() throw.
+[[nodiscard]] Explanation explain(const Model& model, Table data, Table train,
+                                  const ExplainOptions& options, const Exec& exec);
+
+}  // namespace fmd

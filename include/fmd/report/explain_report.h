@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fmd/data/task.h"
+#include "fmd/influence/ranking.h"
+#include "fmd/influence/refit.h"
+
+namespace fmd {
+
+// What one measure rests on.
+struct ExplainedMeasure {
+  std::string measure;                // "co", "demographic_parity_soft", ...
+  std::string attribute;              // empty for "loss"
+  std::vector<std::string> values;    // of the attribute
+  double value = 0;                   // size of the gap on DATA
+  std::vector<InfluenceCell> cells;   // label x attribute of the training rows
+  Index rests_on = 0, against = 0;    // training rows with a negative, a positive change
+  std::optional<RemovalCheck> check;  // --check K: the K strongest rows left out at once
+  std::optional<Removal> rounds;      // the same in rounds, where K is large
+
+  [[nodiscard]] std::string name() const {  // "co:sex"
+    return attribute.empty() ? measure : measure + ":" + attribute;
+  }
+};
+
+// What a model's gaps rest on, as plain data.
+struct ExplainReport {
+  std::string model, model_sha256;
+  std::string data, data_sha256, train, train_sha256;
+  Index data_rows = 0, train_rows = 0;
+  Index known = -1;  // training rows that the model was trained on; -1 = it cannot be told
+  Task task;
+  std::string hessian_rows;  // "train" | "data"
+  double l2 = 0;
+  SolveSummary solve;
+  double relative_gradient = 0;
+  bool at_optimum = true;
+  std::vector<ExplainedMeasure> measures;
+  std::uint64_t seed = 0;
+
+  // The rows given as training rows are not those of the model.
+  [[nodiscard]] bool other_rows() const { return known >= 0 && known < train_rows; }
+};
+
+[[nodiscard]] std::string screen(const ExplainReport& report);
+// The cells and the check of the first measure, as the demo shows them.
+[[nodiscard]] std::string explain_table(const ExplainReport& report, std::size_t measure);
+[[nodiscard]] std::string to_json(const ExplainReport& report);
+
+}  // namespace fmd

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+#include "fmd/model/head.h"
+
+namespace fmd {
+
+// H V without H: the mean Hessian of F for a linear head, with gauge term and damping,
+// applied to directions in one pass over the rows. Probabilities are kept while they fit
+// into memory and computed again in each pass otherwise.
+class HessianProduct {
+ public:
+  struct Terms {
+    double n = 1;        // rows in the mean
+    double l2 = 0;       // on the weights
+    double gauge = 0;    // t of t (11^T / C) (x) I; 0 for one output
+    double damping = 0;  // on the diagonal
+  };
+  HessianProduct(const LinearHead& head, const Rows& rows, const Vector& theta,
+                 const Terms& terms, const Exec& exec);
+
+  [[nodiscard]] Index dim() const { return theta_.size(); }
+  // V: one column per direction.
+  [[nodiscard]] Matrix apply(const Matrix& V) const;
+
+ private:
+  [[nodiscard]] Matrix block_slopes(const FeatureBlock& block, Index b) const;
+
+  const LinearHead& head_;
+  Rows rows_;
+  Vector theta_;
+  Terms terms_;
+  const Exec& exec_;
+  Matrix slopes_;  // see block_slopes; of all rows, or empty
+};
+
+}  // namespace fmd
