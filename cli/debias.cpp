@@ -101,6 +101,7 @@ int run(const Args& args) {
     print(
         fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, "
                     ".path.safetensors\n"
+                    "check  fmd verify {0}.receipt.json\n"
                     "back   fmd undo {0}.receipt.json -o MODEL\n"
                     "{1:.1f} s, seed {2}\n",
                     args.out, session.seconds(), args.common.seed));

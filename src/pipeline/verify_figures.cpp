@@ -22,6 +22,8 @@ Json block(const Json& json, const std::string& name) {
   return dot == std::string::npos ? json[key] : block(json[key], name.substr(dot + 1));
 }
 
+std::string needs(const std::string& file) { return file + " is needed, see above"; }
+
 class Figures {
  public:
   Figures(const Receipt& receipt, const std::vector<FoundFile>& files,
@@ -114,7 +116,7 @@ class Figures {
               {"solve.method", "solve.solver", "solve.hessian_rows", "solve.damping"});
       compare("figures, hold-out", now, {"measures.holdout"});
       if (test_missing) {
-        skip("figures, test", find_role(files_, "test")->note.name + " is not here");
+        skip("figures, test", needs(find_role(files_, "test")->note.name));
         skip("moved, controls", "they are measured on the test rows");
         return;
       }
@@ -151,7 +153,7 @@ class Figures {
   // measured.
   void measure() {
     const std::string why = missing({"edit", "edit and hold-out", "hold-out", "train"});
-    skip("repair", why + " is not here");
+    skip("repair", needs(why));
     skip("choice, controls", "they need the repair");
     const std::string no_data = missing({"edit", "edit and hold-out", "hold-out"});
     const std::string no_test = missing({"test"});
@@ -160,10 +162,10 @@ class Figures {
       const RepairParts parts(input_, options_, exec_);
       compare_audits("hold-out", parts.holdout_study(input_.model, exec_));
     } else {
-      skip("figures, hold-out", no_data + " is not here");
+      skip("figures, hold-out", needs(no_data));
     }
     if (!no_test.empty()) {
-      skip("figures, test", no_test + " is not here");
+      skip("figures, test", needs(no_test));
     } else if (std::optional<Table> test = table("test")) {
       compare_audits("test", labelled_study(input_.model, std::move(*test), "", exec_));
     }

@@ -128,21 +128,20 @@ std::string moved_lines(const DebiasReport& r) {
   return out;
 }
 
-// One line: which candidate it is, and how well it was computed.
+// Which candidate it is, and how well it was computed.
 std::string how(const DebiasReport& r, const PathPoint& point) {
   if (std::isnan(point.s)) {
     return fmt::format(
         "lambda {:.4g}, {} (gradient {:.0e}); Hessian: {} rows, damping {:.2g}",
         point.lambda, r.solve_status, r.solve.residual, r.hessian_rows, r.solve.damping);
   }
-  const std::string rows =
-      point.K > 0 ? fmt::format(", {} training rows", count(point.K)) : "";
-  std::string line =
-      fmt::format("s {:.4g}{}; {} (residual {:.0e}); Hessian: {}, damping {:.2g}", point.s,
-                  rows, r.solve.solver, r.solve.residual, r.hessian_rows, r.solve.damping);
+  std::string words = fmt::format("s {:.4g}", point.s);
+  if (point.K > 0) words += fmt::format(", {} training rows", count(point.K));
+  words += fmt::format("; {} (residual {:.0e}); Hessian: {}, damping {:.2g}",
+                       r.solve.solver, r.solve.residual, r.hessian_rows, r.solve.damping);
   if (r.relative_gradient > 1e-3)
-    line += "\nindicative: the head is not at an optimum of its training objective";
-  return line;
+    words += "; indicative: the head is not at an optimum of its training objective";
+  return wrap(words, 0, 0);
 }
 
 }  // namespace
