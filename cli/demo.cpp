@@ -172,8 +172,8 @@ int run(const Args& args) {
   out += repair_table(report);
   out += "\nWHAT THIS DOES NOT SAY\n" + caveats(report);
   out += fmt::format(
-      "\nfiles  {0}/{{income,repaired}}.safetensors, {{train,repair,measure}}.csv,\n"
-      "       influence.csv,\n"
+      "\nfiles  {0}/{{income,repaired}}.safetensors, influence.csv,\n"
+      "       {{train,repair,measure}}.csv,\n"
       "       repaired.safetensors.{{receipt.json,undo,path.json,path.safetensors}}\n"
       "back   fmd undo {0}/repaired.safetensors.receipt.json -o MODEL\n"
       "next   fmd train YOUR.csv --label COL --positive VALUE --attribute COL -o MODEL\n"

@@ -139,8 +139,8 @@ InfluenceResult influence(const LinearHead& head, const Rows& train, const Vecto
   CurvatureOptions of_rows = curvature;
   const bool own_rows = options.curvature_rows.X == nullptr;
   if (!own_rows) of_rows.rows_in_mean = 0;  // a mean over those rows
-  const auto inverse = make_inverse_hessian(
-      head, own_rows ? train : options.curvature_rows, theta, of_rows, exec);
+  const auto inverse = make_inverse_hessian(head, own_rows ? train : options.curvature_rows,
+                                            theta, of_rows, exec);
   const SolveResult solved = inverse->apply(gradients);
   result.solve = solved.summary;
   if (!solved.x.allFinite())

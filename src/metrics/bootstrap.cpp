@@ -6,9 +6,9 @@
 
 #include "core/check.h"
 #include "core/lapack.h"
+#include "core/sums.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/interval.h"
-#include "core/sums.h"
 
 namespace fmd {
 namespace {

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "fmd/metrics/bias_measure.h"
 #include "core/sums.h"
+#include "fmd/metrics/bias_measure.h"
 
 namespace fmd {
 namespace {

@@ -30,8 +30,8 @@ std::string change(double x) { return fmt::format("{:+.4f}", x); }
 
 std::string cell_name(const InfluenceCell& cell, const ExplainedMeasure& measure,
                       const Task& task) {
-  return clip(measure.values[static_cast<std::size_t>(cell.group)], 18) + ", " +
-         clip(task.classes[static_cast<std::size_t>(cell.label)], 14);
+  return clip(measure.values[static_cast<std::size_t>(cell.group)], 15) + ", " +
+         clip(task.classes[static_cast<std::size_t>(cell.label)], 11);
 }
 
 std::string check_lines(const ExplainedMeasure& measure) {
@@ -61,7 +61,7 @@ std::string explain_table(const ExplainReport& report, std::size_t j) {
   std::string out;
   if (!measure.cells.empty()) {
     const bool flips = measure.measure.starts_with("co");
-    out += fmt::format("  {:<36} {:>8}   the {} changes, on average, by\n",
+    out += fmt::format("  {:<30} {:>7}   the {} changes, on average, by\n",
                        "leave out 100 rows of", "of all", flips ? "flip gap" : "gap");
     const std::size_t all = measure.cells.size();
     for (std::size_t k = 0; k < all; ++k) {
@@ -71,7 +71,7 @@ std::string explain_table(const ExplainReport& report, std::size_t j) {
       }
       const InfluenceCell& cell = measure.cells[k];
       out +=
-          fmt::format("    {:<34} {:>8}   {:>9}\n", cell_name(cell, measure, report.task),
+          fmt::format("    {:<28} {:>7}   {:>9}\n", cell_name(cell, measure, report.task),
                       count(cell.rows), change(cell.per_100()));
     }
   }

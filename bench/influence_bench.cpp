@@ -1,0 +1,168 @@
+// Influence of every training row on a bias: from cached features and head to one score for
+// each row. The job comes from bench/rivals/make_influence_job.py, so that other programs
+// do the same work on the same numbers:
+//
+//   influence_bench --job=FILE [--scores=FILE]
+//
+// and how its time grows with the number of rows, features and classes, on made-up rows.
+
+#include "fmd/influence/influence.h"
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+#include <benchmark/benchmark.h>
+
+#include "fmd/core/blas.h"
+#include "fmd/core/file.h"
+#include "fmd/core/rng.h"
+#include "fmd/formats/safetensors.h"
+#include "stopwatch.h"
+
+namespace fmd {
+namespace {
+
+template <typename T>
+std::vector<T> numbers(const Safetensors& file, const std::string& name) {
+  const Tensor& tensor = file.tensors.at(name);
+  std::vector<T> values(tensor.bytes.size() / sizeof(T));
+  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  return values;
+}
+
+struct Job {
+  std::unique_ptr<Features> X, C, Cbar;
+  std::vector<std::int32_t> y, pair_y;
+  Vector theta;
+  double l2 = 0;
+  PairSet pairs;
+  Index outputs = 1;
+
+  [[nodiscard]] Rows train() const { return {X.get(), y, {}, {}}; }
+  [[nodiscard]] LinearHead head() const { return {X->cols(), outputs}; }
+
+  void make_pairs() {
+    pairs.c = {C.get(), pair_y, {}, {}};
+    pairs.cbar = {Cbar.get(), pair_y, {}, {}};
+    for (Index i = 0; i < C->rows(); ++i) {
+      pairs.unit.push_back(i);
+      pairs.weight.push_back(1);
+    }
+  }
+};
+
+std::unique_ptr<Features> features(const Safetensors& file, const std::string& name) {
+  const std::vector<Index>& shape = file.tensors.at(name).shape;
+  return make_dense(numbers<float>(file, name), shape[0], shape[1]);
+}
+
+Job read_job(const std::filesystem::path& path) {
+  const FileView view = FileView::open(path);
+  const Safetensors file = Safetensors::parse(view.bytes(), path.string());
+  Job job;
+  job.X = features(file, "X");
+  job.C = features(file, "C");
+  job.Cbar = features(file, "Cbar");
+  job.y = numbers<std::int32_t>(file, "y");
+  job.pair_y = numbers<std::int32_t>(file, "pair_y");
+  const std::vector<double> theta = numbers<double>(file, "theta");
+  job.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Index>(theta.size()));
+  job.l2 = numbers<double>(file, "l2").at(0);
+  job.outputs = job.theta.size() / (job.X->cols() + 1);
+  job.make_pairs();
+  return job;
+}
+
+std::unique_ptr<Features> normal(Index rows, Index cols, Rng& rng) {
+  std::vector<float> values;
+  for (Index i = 0; i < rows * cols; ++i)
+    values.push_back(static_cast<float>(rng.normal()));
+  return make_dense(std::move(values), rows, cols);
+}
+
+// The influence of a row needs no optimum, so random weights will do for the time.
+Job made_up(Index rows, Index cols, Index outputs) {
+  Rng rng(1, "influence bench");
+  Job job;
+  job.outputs = outputs;
+  job.X = normal(rows, cols, rng);
+  job.C = normal(5000, cols, rng);
+  job.Cbar = normal(5000, cols, rng);
+  for (Index i = 0; i < rows; ++i)
+    job.y.push_back(static_cast<std::int32_t>(rng.below(classes_of(outputs))));
+  for (Index i = 0; i < 5000; ++i)
+    job.pair_y.push_back(static_cast<std::int32_t>(rng.below(classes_of(outputs))));
+  job.theta.resize(outputs * (cols + 1));
+  for (double& t : job.theta) t = rng.normal() / std::sqrt(static_cast<double>(cols));
+  job.l2 = 1e-3;
+  job.make_pairs();
+  return job;
+}
+
+InfluenceResult scores(const Job& job) {
+  const auto co = make_measure("co");
+  InfluenceOptions options;
+  options.curvature.l2 = job.l2;
+  options.curvature.tolerance = 1e-4;
+  return influence(job.head(), job.train(), job.theta, {{co.get(), {&job.pairs, {}, {}}}},
+                   options, {});
+}
+
+void measure(benchmark::State& state, const Job& job, const std::string& write) {
+  InfluenceResult result;
+  bench::run(state, [&] { result = scores(job); });
+  state.counters["iterations"] = static_cast<double>(result.solve.iterations);
+  state.counters["residual"] = result.solve.residual;
+  state.counters["cg"] = result.solve.solver == "cg" ? 1 : 0;
+  if (write.empty()) return;
+  Safetensors file;
+  const Vector change = result.change.col(0);
+  const std::vector<double> values(change.begin(), change.end());
+  file.tensors["change"] = tensor_view(values, {change.size()});
+  const Bytes bytes = file.write();
+  write_file(write, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, true);
+}
+
+std::string name_of(const std::string& kind, const Job& job) {
+  return kind + "/" + std::to_string(job.X->rows()) + "x" + std::to_string(job.X->cols()) +
+         "x" + std::to_string(job.outputs);
+}
+
+void add(const std::string& name, const std::function<void(benchmark::State&)>& work) {
+  benchmark::RegisterBenchmark(name.c_str(), work)
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+}  // namespace
+}  // namespace fmd
+
+int main(int argc, char** argv) {
+  fmd::setup_blas();
+  benchmark::Initialize(&argc, argv);
+  std::string job_file, scores_file;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--job=")) job_file = argument.substr(6);
+    if (argument.starts_with("--scores=")) scores_file = argument.substr(9);
+  }
+  if (!job_file.empty()) {
+    const auto job = std::make_shared<fmd::Job>(fmd::read_job(job_file));
+    fmd::add(fmd::name_of("influence", *job), [job, scores_file](benchmark::State& state) {
+      fmd::measure(state, *job, scores_file);
+    });
+  }
+  const fmd::Index shapes[][3] = {{15000, 100, 10},  {30000, 100, 10}, {60000, 100, 10},
+                                  {120000, 100, 10}, {60000, 50, 10},  {60000, 200, 10},
+                                  {60000, 100, 1},   {60000, 100, 5}};
+  for (const auto& [rows, cols, outputs] : shapes) {
+    const std::string name = "growth/" + std::to_string(rows) + "x" + std::to_string(cols) +
+                             "x" + std::to_string(outputs);
+    fmd::add(name, [rows = rows, cols = cols, outputs = outputs](benchmark::State& state) {
+      fmd::measure(state, fmd::made_up(rows, cols, outputs), "");
+    });
+  }
+  benchmark::RunSpecifiedBenchmarks();
+}
