@@ -65,7 +65,8 @@ TEST(NewtonProofSlow, RemovingAgreesWithARefit) {
   const StudyPairs pairs = make_flip_pairs(model, data, a, {}, exec);
   const PairSet set = pairs.set(data);
   const auto measure = make_measure("co");
-  const BiasTarget target{.measure = measure.get(), .data = {.pairs = &set}};
+  const BiasTarget target{.measure = measure.get(),
+                          .data = {.pairs = &set, .rows = {}, .group = {}}};
   const double n = static_cast<double>(train.table.rows());
   InfluenceOptions influence_options;
   influence_options.curvature.l2 = model.note.l2;
