@@ -2,6 +2,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/pipeline/read.h"
 #include "pipeline/receipt.h"
 
 namespace fmd {
@@ -40,13 +41,26 @@ void take(FoundFile& found, const std::string& file, const std::string& sum) {
   }
 }
 
-// By its recorded name; a file of other contents under that name is of no use.
-void look(const Receipt& receipt, FoundFile& found) {
-  if (found.note.name.starts_with("data:")) {
+// A data set by name: reading it compares the sha256 that is on record for it.
+void look_by_name(const fs::path& data_folder, FoundFile& found) {
+  try {
+    (void)read_named(found.note.name, {}, data_folder);
     found.file = found.note.name;
     found.usable = true;
     found.hash = CheckResult::ok;
-    found.detail = found.note.name + ": a data set whose sha256 fmd knows";
+    found.detail = found.note.name + " has the sha256 that is on record for it";
+  } catch (const Error& error) {
+    const bool changed = error.kind() == ErrorKind::wrong_checksum;
+    found.hash = changed ? CheckResult::differs : CheckResult::unchecked;
+    found.detail = found.note.name + (changed ? " has another sha256 than is on record"
+                                              : " is not in the folder of data sets");
+  }
+}
+
+// By its recorded name; a file of other contents under that name is of no use.
+void look(const Receipt& receipt, const VerifyOptions& options, FoundFile& found) {
+  if (found.note.name.starts_with("data:")) {
+    look_by_name(options.data_folder, found);
     return;
   }
   const std::vector<std::string> files = places(receipt, found.note.name);
@@ -108,7 +122,7 @@ std::vector<FoundFile> find_files(const Receipt& receipt, const VerifyOptions& o
       take(found, left[next], sha256_of(left[next]));
       ++next;
     } else {
-      look(receipt, found);
+      look(receipt, options, found);
     }
   }
   if (next < left.size())

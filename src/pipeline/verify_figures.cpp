@@ -120,8 +120,9 @@ class Figures {
         skip("moved, controls", "they are measured on the test rows");
         return;
       }
-      compare("figures, test", now, {"measures.test", "figures_from"});
-      compare("what moved", now, {"moved", "accuracy_change", "attribute_use", "says"});
+      if (input_.test) compare("figures, test", now, {"measures.test"});
+      compare("what moved", now,
+              {"moved", "accuracy_change", "attribute_use", "figures_from", "says"});
       compare("controls", now, {"controls"});
     } catch (const Error& error) {
       add({"repair", CheckResult::differs,
@@ -190,8 +191,8 @@ class Figures {
     report_.largest_difference = std::max(report_.largest_difference, found.largest);
     if (found.differing == 0) {
       add({what, CheckResult::ok,
-           fmt::format("{} numbers, largest difference {:.1g}", found.compared,
-                       found.largest),
+           fmt::format("{} number{}, largest difference {:.1g}", found.compared,
+                       found.compared == 1 ? "" : "s", found.largest),
            true});
       return;
     }

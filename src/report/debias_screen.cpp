@@ -230,10 +230,11 @@ std::string screen(const DebiasReport& r) {
   out += fmt::format("rows    {} edit ({} pairs), {} hold-out\n", count(r.edit_rows),
                      count(r.pairs), count(r.holdout_rows));
   if (r.chosen < 0) {
-    return out + fmt::format(
-                     "\nNO CANDIDATE of {} meets the rule: {}.\nNothing was written. "
-                     "--best-effort writes the least biased one.\n",
-                     r.points.size(), r.rule);
+    const std::string words = fmt::format(
+        "NO CANDIDATE of {} meets the rule: {}. Nothing was written. "
+        "--best-effort writes the least biased one.",
+        r.points.size(), r.rule);
+    return out + "\n" + wrap(words, 0, 0) + "\n";
   }
   const PathPoint& point = r.points[static_cast<std::size_t>(r.chosen)];
   const std::string rule =

@@ -17,9 +17,10 @@ Index count(const VerifyReport& r, CheckResult result) {
 std::string verdict_words(const VerifyReport& r) {
   switch (r.verdict()) {
     case CheckResult::ok:
-      return fmt::format("OK, {} checked, {} could not be; largest difference {:.1g}",
-                         count(r, CheckResult::ok), count(r, CheckResult::unchecked),
-                         r.largest_difference);
+      return fmt::format(
+          "OK, {} checked, {} not; largest difference {:.1g} of {:g} allowed",
+          count(r, CheckResult::ok), count(r, CheckResult::unchecked), r.largest_difference,
+          r.tolerance);
     case CheckResult::differs:
       return fmt::format("DIFFERS, {} of {} checked", count(r, CheckResult::differs),
                          count(r, CheckResult::ok) + count(r, CheckResult::differs));
@@ -79,10 +80,8 @@ std::string screen(const VerifyReport& r) {
     out += fmt::format("  {:<8} {:<19} {}\n", word, c.what,
                        text::wrap(c.detail, kIndent, kIndent));
   }
-  return out + fmt::format("\n{}\nverdict: {} (exit {})\n",
-                           "- could not be checked; figures and parameters agree within " +
-                               fmt::format("{:g}.", r.tolerance),
-                           verdict_words(r), r.exit_code());
+  if (count(r, CheckResult::unchecked) > 0) out += "\n  -        could not be checked";
+  return out + fmt::format("\nverdict: {} (exit {})\n", verdict_words(r), r.exit_code());
 }
 
 }  // namespace fmd

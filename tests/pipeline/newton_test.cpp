@@ -141,6 +141,26 @@ TEST(DebiasNewton, RefreshTakesStepsWithANewHessian) {
   EXPECT_LT((near - nearer).norm(), 0.05 * near.norm());
 }
 
+// H, ranking and gradients are those of the objective that was minimised.
+TEST(DebiasNewton, WeightsOfTrainingRowsCount) {
+  Table table = test::number_of_columns(4000, 5);
+  Column weight{
+      .name = "w", .kind = ColumnKind::number, .numbers = {}, .codes = {}, .levels = {}};
+  for (Index i = 0; i < table.rows(); ++i)
+    weight.numbers.push_back(i % 3 == 0 ? 0.0 : 1.0 + static_cast<double>(i % 5));
+  table.columns.push_back(weight);
+  Task task = test::made_up_task();
+  task.weight = "w";
+  Story story;
+  story.parts = test::split_table(table, task, 3);
+  story.model = train_model(story.parts.train, task, "", {}, {}).model;
+  for (const std::string method : {"remove", "replace"}) {
+    const DebiasRun run = run_on(story, quick(method));
+    ASSERT_TRUE(run.found()) << method;
+    EXPECT_LT(run.measure(run.model()).relative_gradient, 1e-6) << method;
+  }
+}
+
 TEST(DebiasNewton, ErrorsNameWhatIsMissing) {
   const Story story = made_up_story();
   for (const std::string method : {"remove", "replace"}) {

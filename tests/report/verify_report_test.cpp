@@ -44,6 +44,7 @@ TEST(VerifyReport, TheVerdictNeedsMoreThanChecksums) {
   EXPECT_NE(screen(report).find("NOT ENOUGH"), std::string::npos);
   report.checks.push_back({"figures, test", CheckResult::ok, "12 numbers", true});
   EXPECT_EQ(report.exit_code(), 0);
+  EXPECT_NE(screen(report).find("could not be checked"), std::string::npos);
   report.checks.push_back({"undo", CheckResult::differs, "is of another model"});
   EXPECT_EQ(report.exit_code(), 1);
   EXPECT_NE(screen(report).find("verdict: DIFFERS, 1 of 3 checked (exit 1)"),
