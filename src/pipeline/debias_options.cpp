@@ -72,7 +72,11 @@ void validate(const DebiasOptions& o, bool has_train) {
                  "max_accuracy_loss", o.max_accuracy_loss, "from 0 to 1");
   require_option(o.holdout_share > 0 && o.holdout_share < 1, "debias", "holdout_share",
                  o.holdout_share, "between 0 and 1");
-  require_option(o.points >= 2, "debias", "points", o.points, ">= 2");
+  // Options also come from receipts, which anybody may have written.
+  require_option(o.points >= 2 && o.points <= 10000, "debias", "points", o.points,
+                 "from 2 to 10000");
+  require_option(o.audit.replicates >= 1 && o.audit.replicates <= 1000000, "debias",
+                 "replicates", o.audit.replicates, "from 1 to 1000000");
   require_option(o.anchor > 0, "debias", "anchor", o.anchor, "> 0");
   require_option(o.fit >= 0, "debias", "fit", o.fit, ">= 0");
   require_option(o.hessian.empty() || o.hessian == "train" || o.hessian == "data", "debias",

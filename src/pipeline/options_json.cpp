@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "data/json_reader.h"
@@ -56,7 +58,7 @@ ParsedOptions parse_options(const std::string& text, const std::string& source) 
   for (const std::string& gap : in.texts("gaps")) o.gaps.push_back(parse_limit(gap));
   o.newton.scale = in.text("scale");
   o.newton.rows = in.count("rows");
-  o.newton.refresh = static_cast<int>(in.count("refresh"));
+  o.newton.refresh = static_cast<int>(std::min<Index>(in.count("refresh"), 1 << 30));
   o.newton.solver = parse_solver(in.text("solver"));
   o.audit.confidence = in.number("confidence");
   o.audit.replicates = in.count("replicates");

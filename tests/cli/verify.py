@@ -104,6 +104,13 @@ class Verify(unittest.TestCase):
             receipt["options"]["points"] = 7
         self.edit_receipt(change)
         self.assertEqual(self.verify(code=1)["choice"]["result"], "differs")
+        for option, value in (("points", 10**12), ("replicates", 10**12), ("refresh", 2**52), ("scale", "much")):
+            self.edit_receipt(lambda receipt: receipt["options"].update({"points": 30, option: value}))
+            checks = self.verify(code=1)
+            self.assertIn("cannot be made again", checks["repair"]["detail"], option)
+            self.assertIn(option, checks["repair"]["detail"])
+            self.edit_receipt(lambda receipt: receipt["options"].update(
+                {"points": 30, "replicates": 200, "refresh": 1, "scale": "auto"}))
 
     def test_an_edited_model(self):
         path = self.dir / "out.safetensors"
