@@ -44,7 +44,7 @@ class Cg final : public InverseHessian {
     result.summary = {.converged = worst <= 2 * options_.tolerance,
                       .residual = worst,
                       .damping = options_.damping,
-                      .rcond = options_.rcond,
+                      .rcond = 0,
                       .iterations = steps,
                       .solver = "cg",
                       .cached = options_.cached};

@@ -11,7 +11,6 @@ struct CgOptions {
   double tolerance = 1e-6;  // of |H x - b| / |b|
   Index max_iterations = 500;
   double damping = 0;   // that `product` has, for the summary
-  double rcond = 0;     // of the preconditioner, for the summary
   bool cached = false;  // the preconditioner came from the cache
 };
 

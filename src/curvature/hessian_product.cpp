@@ -26,6 +26,20 @@ void apply_slope(const double* slope, Index outputs, Index count, double* u) {
   }
 }
 
+double squared_norm(const FeatureBlock& block, Index i) {
+  double sum = 0;
+  if (!block.sparse()) {
+    const Eigen::Map<const Eigen::VectorXf> row(block.dense + i * block.cols, block.cols);
+    return static_cast<double>(row.squaredNorm());
+  }
+  const auto first = static_cast<std::size_t>(block.start[static_cast<std::size_t>(i)]);
+  const auto last = static_cast<std::size_t>(block.start[static_cast<std::size_t>(i) + 1]);
+  if (block.value.empty()) return static_cast<double>(last - first);
+  for (std::size_t e = first; e < last; ++e)
+    sum += static_cast<double>(block.value[e]) * static_cast<double>(block.value[e]);
+  return sum;
+}
+
 }  // namespace
 
 HessianProduct::HessianProduct(const LinearHead& head, const Rows& rows,
@@ -59,6 +73,24 @@ Matrix HessianProduct::block_slopes(const FeatureBlock& block, Index b) const {
   slopes.leftCols(p.cols()) = p;
   slopes.col(p.cols()) = w;
   return slopes;
+}
+
+Vector HessianProduct::row_traces() const {
+  Vector traces(rows_.size());
+  exec_.for_each(block_count(rows_.size()), [&](Index b) {
+    Scratch scratch;
+    const FeatureBlock block = rows_.block(b, scratch);
+    const Matrix slopes = block_slopes(block, b);
+    const Index outputs = head_.outputs();
+    for (Index i = 0; i < block.rows; ++i) {
+      const double spread =
+          outputs == 1
+              ? slopes(i, 0)
+              : slopes(i, outputs) * (1 - slopes.row(i).head(outputs).squaredNorm());
+      traces[b * kBlockRows + i] = spread * (squared_norm(block, i) + 1);
+    }
+  });
+  return traces;
 }
 
 Matrix HessianProduct::apply(const Matrix& V) const {

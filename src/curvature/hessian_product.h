@@ -16,7 +16,7 @@ class HessianProduct {
   struct Terms {
     double n = 1;        // rows in the mean
     double l2 = 0;       // on the weights
-    double gauge = 0;    // t of t (11^T / C) (x) I; 0 for one output
+    double gauge = 0;    // t of t (11^T / C) (x) I; unused for one output
     double damping = 0;  // on the diagonal
   };
   HessianProduct(const LinearHead& head, const Rows& rows, const Vector& theta,
@@ -25,15 +25,21 @@ class HessianProduct {
   [[nodiscard]] Index dim() const { return theta_.size(); }
   // V: one column per direction.
   [[nodiscard]] Matrix apply(const Matrix& V) const;
+  // The trace of each row's part of the sum, w (1 - sum_k p_k^2) (|phi|^2 + 1): how much H
+  // owes to the row.
+  [[nodiscard]] Vector row_traces() const;
+
+  [[nodiscard]] const Terms& terms() const { return terms_; }
+  void set_terms(const Terms& terms) { terms_ = terms; }
 
  private:
   [[nodiscard]] Matrix block_slopes(const FeatureBlock& block, Index b) const;
 
-  const LinearHead& head_;
+  LinearHead head_;
   Rows rows_;
   Vector theta_;
   Terms terms_;
-  const Exec& exec_;
+  Exec exec_;
   Matrix slopes_;  // see block_slopes; of all rows, or empty
 };
 

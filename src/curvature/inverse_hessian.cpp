@@ -1,18 +1,20 @@
 #include "fmd/curvature/inverse_hessian.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check.h"
 #include "curvature/cg.h"
+#include "curvature/curvature_sample.h"
 #include "curvature/factor_cache.h"
 #include "fmd/curvature/hessian.h"
-#include "model/sample.h"
 
 namespace fmd {
 namespace {
 
-constexpr Index kPreconditionerRows = 4000;
-constexpr double kExpectedSteps = 25;  // of cg, for the choice of the solver
+constexpr Index kPreconditionerRows = 1000;
+constexpr double kExternalShare = 1e-2;  // as make_cholesky's rule has it
+constexpr double kExpectedSteps = 25;    // of cg, for the choice of the solver
 
 struct Setting {
   const LinearHead& head;
@@ -28,7 +30,7 @@ struct Setting {
   [[nodiscard]] Index sample_size() const {
     const Index wanted = options.preconditioner_rows > 0
                              ? options.preconditioner_rows
-                             : std::max(kPreconditionerRows, 2 * head.parameters());
+                             : std::max(kPreconditionerRows, head.parameters());
     return std::min(wanted, rows.size());
   }
 };
@@ -64,6 +66,7 @@ Solver cheaper(const Setting& s) {
     return static_cast<double>(rows) * entries * entries * class_pairs / 2 + p * p * p / 6;
   };
   const double pass = 2 * static_cast<double>(s.rows.size()) * entries * outputs;
+  if (s.options.l2 == 0 && s.options.damping.damping < 0) return Solver::cholesky;
   const double by_cg = matrix(s.sample_size()) + kExpectedSteps * (pass + p * p);
   return by_cg < matrix(s.rows.size()) ? Solver::cg : Solver::cholesky;
 }
@@ -76,59 +79,88 @@ std::string describe(const Setting& s, const char* kind, Index rows) {
                      o.damping.external);
 }
 
-struct Found {
-  Factor factor;
-  bool cached = false;
-};
-
+// The factor of that description from the cache, or made and kept there.
 template <typename Make>
-Found cached_or(const Setting& s, const std::string& rest, const Make& make) {
+Factor cached_or(const Setting& s, const std::string& rest, bool& cached,
+                 const Make& make) {
+  cached = false;
   const std::filesystem::path& folder = s.options.cache;
-  if (folder.empty()) return {make(), false};
+  if (folder.empty()) return make();
   const Hash key = factor_key(s.rows, s.theta, rest, s.exec);
-  if (std::optional<Factor> found = find_factor(folder, key))
-    return {std::move(*found), true};
-  Found made{make(), false};
-  keep_factor(folder, key, made.factor);
+  if (std::optional<Factor> found = find_factor(folder, key)) {
+    cached = true;
+    return std::move(*found);
+  }
+  Factor made = make();
+  keep_factor(folder, key, made);
   return made;
 }
 
 std::unique_ptr<InverseHessian> by_cholesky(const Setting& s) {
-  Found found = cached_or(s, describe(s, "cholesky", s.rows.size()), [&] {
+  bool cached = false;
+  Factor factor = cached_or(s, describe(s, "cholesky", s.rows.size()), cached, [&] {
     const HessianOptions options{.l2 = s.options.l2, .rows_in_mean = s.n()};
     return damped_factor(hessian(s.head, s.rows, s.theta, options, s.exec),
                          s.options.damping);
   });
-  return make_cholesky(std::move(found.factor), found.cached);
+  return make_cholesky(std::move(factor), cached);
+}
+
+// H over the drawn rows, without damping.
+Matrix sample_hessian(const Setting& s, const CurvatureSample& sample) {
+  const std::size_t size = sample.entries.size();
+  std::vector<Index> numbers(size);
+  std::vector<float> weight(static_cast<std::size_t>(s.rows.X->rows()), 0.0F);
+  for (std::size_t i = 0; i < size; ++i) {
+    const Index entry = sample.entries[i], row = s.rows.row(entry);
+    numbers[i] = row;
+    weight[static_cast<std::size_t>(row)] =
+        static_cast<float>(sample.weight[i] * s.rows.weight_of(entry));
+  }
+  const Rows drawn{s.rows.X, s.rows.y, weight, numbers};
+  const HessianOptions options{.l2 = s.options.l2, .rows_in_mean = s.n()};
+  return hessian(s.head, drawn, s.theta, options, s.exec);
+}
+
+// The factor of H over the drawn rows and the damping that H is to have. Without ridge it
+// takes a factor to tell whether there has to be any.
+Factor preconditioner(const Setting& s, const Vector& traces, double mean) {
+  const Matrix H = sample_hessian(s, draw_by_trace(traces, s.sample_size()));
+  const DampingOptions& asked = s.options.damping;
+  const bool by_rule = asked.damping < 0 && !asked.external;
+  if (by_rule && s.options.l2 == 0) return damped_factor(H, asked);
+  const double damping = asked.damping >= 0 ? asked.damping
+                         : asked.external   ? kExternalShare * mean
+                                            : 0;
+  double added = damping;  // a sample may need more than H does
+  for (int tries = 0; tries < 20; ++tries) {
+    Matrix L = H;
+    L.diagonal().array() += added;
+    if (factor_in_place(L)) return {Matrix(), std::move(L), damping, 0};
+    added = std::max(10 * added, 1e-10 * (mean > 0 ? mean : 1));
+  }
+  throw Error(ErrorKind::numerical, "cg: the curvature of the sample has no factor",
+              "use the solver cholesky, or a larger damping");
 }
 
 std::unique_ptr<InverseHessian> by_cg(const Setting& s) {
-  const Index count = s.sample_size();
-  Found found = cached_or(s, describe(s, "preconditioner", count), [&] {
-    const std::vector<Index> numbers = sample_rows(s.rows, count);
-    const Rows sample{s.rows.X, s.rows.y, s.rows.weight, numbers};
-    const double share = static_cast<double>(count) / static_cast<double>(s.rows.size());
-    const HessianOptions options{.l2 = s.options.l2, .rows_in_mean = s.n() * share};
-    return damped_factor(hessian(s.head, sample, s.theta, options, s.exec),
-                         s.options.damping);
-  });
-  const Factor& factor = found.factor;
-  // A sample may miss what only some rows tell: with ridge, H itself needs no damping.
-  const bool by_rule = s.options.damping.damping < 0 && !s.options.damping.external;
-  const double damping = by_rule && s.options.l2 > 0 ? 0 : factor.damping;
-  const double gauge =
-      s.head.outputs() == 1
-          ? 0
-          : (factor.H.trace() / static_cast<double>(factor.H.rows()) - factor.damping);
-  HessianProduct product(
-      s.head, s.rows, s.theta,
-      {.n = s.n(), .l2 = s.options.l2, .gauge = gauge, .damping = damping}, s.exec);
-  return make_cg(std::move(product), std::move(found.factor.L),
+  HessianProduct product(s.head, s.rows, s.theta, {.n = s.n(), .l2 = s.options.l2}, s.exec);
+  const auto p = static_cast<double>(s.head.parameters());
+  const double weights = p - static_cast<double>(s.head.outputs());
+  const Vector traces = product.row_traces();
+  const double mean = (traces.sum() / s.n() + s.options.l2 * weights) / p;
+  if (!std::isfinite(mean))
+    throw Error(ErrorKind::numerical, "cg: the curvature is not finite");
+  bool cached = false;
+  Factor factor = cached_or(s, describe(s, "preconditioner", s.sample_size()), cached,
+                            [&] { return preconditioner(s, traces, mean); });
+  product.set_terms(
+      {.n = s.n(), .l2 = s.options.l2, .gauge = mean, .damping = factor.damping});
+  return make_cg(std::move(product), std::move(factor.L),
                  {.tolerance = s.options.tolerance,
                   .max_iterations = s.options.max_iterations,
-                  .damping = damping,
-                  .rcond = found.factor.rcond,
-                  .cached = found.cached});
+                  .damping = factor.damping,
+                  .cached = cached});
 }
 
 }  // namespace

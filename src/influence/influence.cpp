@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/sums.h"
 #include "model/block_loss.h"
 #include "model/slice.h"
 
@@ -28,31 +29,14 @@ bool counts(const Rows& rows, Index entry) {
   return rows.weight_of(entry) != 0 && rows.label(entry) >= 0;
 }
 
-// |grad F| over |grad F(0)|, from the gradients' sums over rows that have a label.
-double relative_gradient(const LinearHead& head, const Rows& train, const Vector& theta,
-                         double l2, double n, const Exec& exec) {
-  std::vector<float> weight;
-  Rows known = train;
-  for (Index i = 0; i < train.size() && weight.empty(); ++i) {
-    if (counts(train, i)) continue;
-    weight.assign(static_cast<std::size_t>(train.X->rows()), 0.0F);
-    for (Index e = 0; e < train.size(); ++e)
-      if (counts(train, e))
-        weight[static_cast<std::size_t>(train.row(e))] =
-            static_cast<float>(train.weight_of(e));
-  }
-  if (!weight.empty()) known.weight = weight;
-  const double here = objective(head, known, theta, l2, n, exec).gradient.norm();
-  const Vector none = Vector::Zero(theta.size());
-  const double start = objective(head, known, none, l2, n, exec).gradient.norm();
-  return start > 0 ? here / start : 0;
-}
-
-// d(w L)/dz of the tile's rows from their logits, in place; 0 where a row does not count.
-void loss_slopes(const Rows& train, Index first, Matrix& z) {
+// d(w L)/dz of the tile's rows from their logits, in place, and in `start` the same at
+// theta = 0; 0 where a row does not count.
+void loss_slopes(const Rows& train, Index first, Matrix& z, Matrix& start) {
   const Index outputs = z.cols();
+  const double even = 1 / static_cast<double>(classes_of(outputs));
   Matrix p(z.rows(), classes_of(outputs));
   block_probabilities(z, p);
+  start.setZero(z.rows(), outputs);
   for (Index i = 0; i < z.rows(); ++i) {
     const Index entry = first + i;
     if (!counts(train, entry)) {
@@ -63,37 +47,64 @@ void loss_slopes(const Rows& train, Index first, Matrix& z) {
     const std::int32_t y = train.label(entry);
     if (outputs == 1) {
       z(i, 0) = w * (y == 1 ? -p(i, 0) : p(i, 1));
-    } else {
-      for (Index k = 0; k < outputs; ++k) z(i, k) = w * p(i, k);
-      z(i, y) -= w;
+      start(i, 0) = w * (even - y);
+      continue;
     }
+    for (Index k = 0; k < outputs; ++k) z(i, k) = w * p(i, k);
+    start.row(i).setConstant(w * even);
+    z(i, y) -= w;
+    start(i, y) -= w;
   }
 }
 
-// change(i, j) = (1/n) d(w L_i)/dz . J_i v_j for the entries of one block.
-void block_changes(const LinearHead& head, const Rows& train, const Vector& theta,
-                   const Matrix& v, double n, Index b, Matrix& change) {
-  const Index outputs = head.outputs(), count = v.cols();
-  // theta and all directions side by side: one pass gives logits and J v.
-  const LinearHead wide(head.inputs(), outputs * (1 + count));
-  Vector stacked(theta.size() * (1 + count));
-  stacked.head(theta.size()) = theta;
-  for (Index j = 0; j < count; ++j)
-    stacked.segment((1 + j) * theta.size(), theta.size()) = v.col(j);
-  Scratch scratch;
-  Matrix both;
-  const FeatureBlock block = train.block(b, scratch);
-  for (Index i = 0; i < block.rows; i += kTileRows) {
-    const Index rows = std::min(kTileRows, block.rows - i), first = b * kBlockRows + i;
-    wide.logits(slice(block, i, rows), stacked, both);
-    Matrix slope = both.leftCols(outputs);
-    loss_slopes(train, first, slope);
-    for (Index r = 0; r < rows; ++r)
-      for (Index j = 0; j < count; ++j)
-        change(first + r, j) =
-            slope.row(r).dot(both.row(r).segment((1 + j) * outputs, outputs)) / n;
+// One pass: change(i, j) = (1/n) d(w L_i)/dz . J_i v_j, and the sums of the losses'
+// gradients at theta and at 0.
+struct Pass {
+  const LinearHead& head;
+  const Rows& train;
+  const Vector& theta;
+  const Matrix& v;
+  double n;
+  LinearHead wide;  // theta and all directions side by side: logits and J v in one go
+  Vector stacked;
+
+  Pass(const LinearHead& h, const Rows& rows, const Vector& at, const Matrix& directions,
+       double in_mean)
+      : head(h),
+        train(rows),
+        theta(at),
+        v(directions),
+        n(in_mean),
+        wide(h.inputs(), h.outputs() * (1 + directions.cols())),
+        stacked(at.size() * (1 + directions.cols())) {
+    stacked.head(theta.size()) = theta;
+    for (Index j = 0; j < v.cols(); ++j)
+      stacked.segment((1 + j) * theta.size(), theta.size()) = v.col(j);
   }
-}
+
+  void block(Index b, Matrix& change, Vector& gradients) const {
+    const Index outputs = head.outputs();
+    Vector here = Vector::Zero(theta.size()), start = here;
+    Scratch scratch;
+    Matrix both, slope, slope_start;
+    const FeatureBlock all = train.block(b, scratch);
+    for (Index i = 0; i < all.rows; i += kTileRows) {
+      const Index rows = std::min(kTileRows, all.rows - i), first = b * kBlockRows + i;
+      const FeatureBlock tile = slice(all, i, rows);
+      wide.logits(tile, stacked, both);
+      slope = both.leftCols(outputs);
+      loss_slopes(train, first, slope, slope_start);
+      for (Index r = 0; r < rows; ++r)
+        for (Index j = 0; j < v.cols(); ++j)
+          change(first + r, j) =
+              slope.row(r).dot(both.row(r).segment((1 + j) * outputs, outputs)) / n;
+      head.vjp(tile, theta, slope, here);
+      head.vjp(tile, theta, slope_start, start);
+    }
+    gradients.head(theta.size()) += here;
+    gradients.tail(theta.size()) += start;
+  }
+};
 
 void require_labels(const LinearHead& head, const Rows& train) {
   const Index classes = classes_of(head.outputs());
@@ -147,11 +158,16 @@ InfluenceResult influence(const LinearHead& head, const Rows& train, const Vecto
     throw Error(ErrorKind::numerical, "influence: the solution is not finite",
                 "use a larger damping, or more rows");
   result.change.resize(train.size(), count);
-  const Index blocks = block_count(train.size());
-  exec.for_each(blocks, [&](Index b) {
-    block_changes(head, train, theta, solved.x, n, b, result.change);
-  });
-  result.relative_gradient = relative_gradient(head, train, theta, curvature.l2, n, exec);
+  const Pass pass(head, train, theta, solved.x, n);
+  const Index p = theta.size();
+  const Vector losses =
+      reduce<Sums>(
+          block_count(train.size()), [&] { return Sums{Vector::Zero(2 * p)}; },
+          [&](Sums& sums, Index b) { pass.block(b, result.change, sums.values); }, exec)
+          .values;
+  const Vector here = losses.head(p) / n + ridge_gradient(head, theta, curvature.l2);
+  const double start = losses.tail(p).norm() / n;
+  result.relative_gradient = start > 0 ? here.norm() / start : 0;
   return result;
 }
 

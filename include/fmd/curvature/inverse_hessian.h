@@ -58,9 +58,10 @@ struct CurvatureOptions {
   double rows_in_mean =
       0;  // n of F, the rows of the original training set; 0 = rows.size()
   DampingOptions damping = {};
-  double tolerance = 1e-6;        // cg: done at this |H x - b| / |b|; must be > 0
-  Index max_iterations = 500;     // cg: for each right-hand side
-  Index preconditioner_rows = 0;  // cg: 0 = 4,000, or twice the parameters if that is more
+  double tolerance = 1e-6;     // cg: done at this |H x - b| / |b|; must be > 0
+  Index max_iterations = 500;  // cg: for each right-hand side
+  Index preconditioner_rows =
+      0;  // cg: 0 = 1,000, or the number of parameters if that is more
   // Folder for factors, made when absent; empty = none is kept. A factor is found again by
   // the hash of all that it depends on, so a stale one is never used; a damaged file is
   // made anew. Only what is factored is kept, so it serves Cholesky and the preconditioner
@@ -71,8 +72,8 @@ struct CurvatureOptions {
 // H^-1 of the mean Hessian of F at theta over `rows` (training rows, or D_ex with
 // damping.external), with gauge term and damping. Cost for n rows, d inputs, C classes, p
 // parameters: cholesky n d^2 C(C-1)/2 + p^3/3 multiply-adds once, p^2 for each right-hand
-// side; cg 2 n d C for each step of each right-hand side. The rows, head and exec must
-// outlive the result. Throws Error(bad_option, bad_shape, numerical).
+// side; cg 2 n d C for each step of each right-hand side. The rows must outlive the
+// result. Throws Error(bad_option, bad_shape, numerical).
 [[nodiscard]] std::unique_ptr<InverseHessian> make_inverse_hessian(
     const LinearHead& head, const Rows& rows, const Vector& theta,
     const CurvatureOptions& options, const Exec& exec);
