@@ -54,6 +54,7 @@ std::unique_ptr<InverseHessian> StepCurvature::at(const Vector& theta,
     CurvatureOptions options;
     options.solver = solver_;
     options.l2 = input_.model.note.l2;
+    options.tolerance = 1e-10;  // a receipt is verified to 1e-6 on other machines
     return make_inverse_hessian(*input_.model.head, train_, theta, options, exec);
   }
   return make_cholesky(pairs_hessian(theta, exec), {.damping = -1, .external = true});
