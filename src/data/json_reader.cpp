@@ -34,7 +34,9 @@ JsonReader::JsonReader(const json& object, std::string source)
 }
 
 void JsonReader::fail(const std::string& what) const {
-  throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source_, what));
+  throw Error(
+      ErrorKind::bad_model, fmt::format("{}: {}", source_, what),
+      "the file was changed by hand, or by another version of fmd: take the original");
 }
 
 void JsonReader::fail_field(const char* key, const char* needed) const {

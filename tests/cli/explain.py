@@ -120,6 +120,20 @@ class Explain(unittest.TestCase):
         self.assertIn("not known from training", run.stderr)
         self.assertIn("not at an optimum", run.stdout)
 
+    def test_weights_of_training_rows_count(self):
+        lines = (self.dir / "train.csv").read_text().splitlines()[:3001]
+        weighted = [lines[0] + ",w"] + [f"{line},{1 + i % 3}" for i, line in enumerate(lines[1:])]
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "w.csv").write_text("\n".join(weighted) + "\n")
+            fmd("train", "w.csv", "--label", "income", "--positive", ">50000", "--attribute", "sex", "--weight",
+                "w", "--unseen", "bucket", "-o", "w.safetensors", cwd=folder)
+            report = json.loads(fmd("explain", "w.safetensors", "w.csv", "--train", "w.csv", "--check", 20,
+                                    "--json", cwd=folder).stdout)
+        self.assertTrue(report["at_optimum"])
+        check = report["measures"][0]["check"]
+        self.assertAlmostEqual(check["predicted"] / check["refitted"], 1, delta=.3)
+
     def test_curvature_of_other_rows(self):
         report = self.json("--measure", "co:sex", "--hessian", "data")
         self.assertEqual(report["solve"]["hessian"], "data")

@@ -218,8 +218,8 @@ class Edited(Base):
         path = self.dir / "w/out.receipt.json"
         receipt = json.loads(path.read_text())
         for key in ("sha256_before", "sha256_after"):
-            for value, code, words in (("0" * 64, 21, "another checksum"), (None, 20, "no fmd receipt"),
-                                       (5, 20, "no fmd receipt")):
+            for value, code, words in (("0" * 64, 21, "another checksum"), (None, 20, key),
+                                       (5, 20, key)):
                 with self.subTest(f"{key}: {value}"):
                     path.write_text(json.dumps({**receipt, "model": {**receipt["model"], key: value}}))
                     self.assert_undo_refused(code, words)
