@@ -1,10 +1,11 @@
 """The figures this project promises, measured against their bars on this machine, in one run.
 
-compare.py --build DIR --out DIR [--rivals PYTHON] [--quick]
+compare.py --build DIR --out DIR [--python NAME=PYTHON ...] [--only PART] [--quick]
 
 Runs the programs of bench/ in DIR/bench, the command DIR/fmd, and other programs under the
-Python that has their packages. Ends with one table, also written as results.json and
-results.md. Speed is not a test: a bar that is missed does not change the exit code.
+Pythons that have their packages: bench, torch and pydvl, after bench/requirements*.txt. Ends
+with one table, also written as results.json and results.md. Speed is not a test: a bar that is
+missed does not change the exit code.
 Every time is the best of several; ratios compare CPU seconds of one thread.
 """
 import argparse
@@ -14,39 +15,12 @@ import os
 import pathlib
 import platform
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
 
-ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+from influence_rivals import influence
+from measure import last_line, row, run_process, run_program, say, shortest
 
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-def shortest(times):
-    """Least CPU and least wall seconds of (cpu, wall) pairs."""
-    return min(t[0] for t in times), min(t[1] for t in times)
-
-
-def row(what, measured, bar, met, times, note=""):
-    """One line of the table; met is None where nothing could be measured."""
-    cpu, wall = times or (None, None)
-    return {"what": what, "measured": measured, "bar": bar, "met": met, "cpu_s": cpu,
-            "wall_s": wall, "note": note}
-
-
-def run_program(build, name, pattern, *arguments):
-    """{benchmark: counters} of one program of bench/."""
-    text = subprocess.run(
-        [build / "bench" / name, f"--benchmark_filter={pattern}", "--benchmark_format=json",
-         *arguments],
-        check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env={**os.environ, **ONE_THREAD}).stdout
-    return {b["run_name"].split("/iterations")[0].removesuffix("/manual_time"): b
-            for b in json.loads(text)["benchmarks"] if b.get("run_type") == "iteration"}
+PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "commands")
 
 
 def training(build, out, rivals, quick):
@@ -59,15 +33,12 @@ def training(build, out, rivals, quick):
         ours.append(next(iter(found.values())))
         if rivals is None:
             continue
-        done = subprocess.run(
-            [rivals, pathlib.Path(__file__).parent / "rivals" / "sklearn_newton.py", matrix,
-             "2" if quick else "4"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, **ONE_THREAD})
-        if done.returncode == 0:
-            theirs.append(json.loads(done.stdout))
+        done = run_process([rivals, pathlib.Path(__file__).parent / "rivals" / "sklearn_newton.py",
+                            matrix, "2" if quick else "4"])
+        if done.code == 0:
+            theirs.append(json.loads(done.output))
         else:
-            problem = (done.stderr.strip().splitlines() or ["it failed"])[-1]
+            problem = last_line(done.errors)
             say(f"scikit-learn could not be measured: {problem}")
             rivals = None
     matrix.unlink(missing_ok=True)
@@ -135,19 +106,35 @@ def scoring(build, quick):
     return rows
 
 
+def curvature(build, quick):
+    """Assembly of Hessians against GEMM, and how its time and that of influence grow."""
+    say("curvature")
+    rows = []
+    wanted = "(60000/100/10|200000/512/1)" if quick else ""
+    for name, b in run_program(build, "linear_bench", f"^hessian_dense/{wanted}").items():
+        n, d, outputs = (int(part) for part in name.split("/")[1:4])
+        promised = (n, d, outputs) in ((60000, 100, 10), (200000, 512, 1))
+        rows.append(row(
+            f"{'' if promised else '  growth: '}Hessian, {n:,} x {d}, {max(outputs, 2)} classes",
+            f"{100 * b['share']:.1f} %", ">= 60 % of GEMM" if promised else "",
+            b["share"] >= 0.6, (b["cpu_s"], b["wall_s"]),
+            f"{b['GFLOPs']:.1f} of {b['gemm_GFLOPs']:.1f} GFLOP/s"))
+    if quick:
+        return rows
+    for name, b in run_program(build, "influence_bench", "^growth").items():
+        n, d, outputs = (int(part) for part in name.split("/")[1].split("x"))
+        rows.append(row(f"  growth: influence, {n:,} x {d}, {max(outputs, 2)} classes", "", "", None,
+                        (b["cpu_s"], b["wall_s"]),
+                        f"{'cg, ' + str(int(b['steps'])) + ' steps' if b['cg'] else 'cholesky'}"))
+    return rows
+
+
 def time_command(command, tries, folder):
     """Least CPU and wall seconds of a process, start to end."""
-    times = []
-    for _ in range(tries):
-        wall = time.perf_counter()
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            return None
-        times.append((usage.ru_utime + usage.ru_stime, time.perf_counter() - wall))
-    return shortest(times)
+    runs = [run_process(command, folder, one_thread=False) for _ in range(tries)]
+    if any(done.code != 0 for done in runs):
+        return None
+    return shortest([(done.cpu_s, done.wall_s) for done in runs])
 
 
 def commands(build, quick):
@@ -203,7 +190,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--rivals", help="a Python with the packages of bench/requirements.txt")
+    parser.add_argument("--python", action="append", default=[], metavar="NAME=PYTHON",
+                        help="the Python of an environment: bench, torch or pydvl")
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--quick", action="store_true", help="fewer turns")
     options = parser.parse_args()
     build, out = options.build.resolve(), options.out.resolve()
@@ -211,8 +200,14 @@ def main():
     machine = {"processor": processor(), "cores": os.cpu_count(), "system": platform.system(),
                "load_before": os.getloadavg()[0],
                "date": datetime.date.today().isoformat(), "quick": options.quick}
-    rows = (training(build, out, options.rivals, options.quick) + unlearning(build, options.quick)
-            + scoring(build, options.quick) + commands(build, options.quick))
+    pythons, quick = dict(entry.split("=", 1) for entry in options.python), options.quick
+    parts = {"training": lambda: training(build, out, pythons.get("bench"), quick),
+             "influence": lambda: influence(build, out, pythons, quick),
+             "curvature": lambda: curvature(build, quick),
+             "unlearning": lambda: unlearning(build, quick),
+             "scoring": lambda: scoring(build, quick),
+             "commands": lambda: commands(build, quick)}
+    rows = [line for name in PARTS if options.only in (None, name) for line in parts[name]()]
     machine["load_after"] = os.getloadavg()[0]
     text = markdown(rows, machine)
     (out / "results.json").write_text(json.dumps({"machine": machine, "rows": rows}, indent=2) + "\n")

@@ -113,7 +113,7 @@ InfluenceResult scores(const Job& job) {
 void measure(benchmark::State& state, const Job& job, const std::string& write) {
   InfluenceResult result;
   bench::run(state, [&] { result = scores(job); });
-  state.counters["iterations"] = static_cast<double>(result.solve.iterations);
+  state.counters["steps"] = static_cast<double>(result.solve.iterations);
   state.counters["residual"] = result.solve.residual;
   state.counters["cg"] = result.solve.solver == "cg" ? 1 : 0;
   if (write.empty()) return;

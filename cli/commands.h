@@ -13,6 +13,7 @@
 #include "fmd/data/csv.h"
 #include "fmd/data/task.h"
 #include "fmd/model/model.h"
+#include "fmd/pipeline/read.h"
 
 namespace fmd::cli {
 
@@ -43,10 +44,6 @@ class Session {
 void add_common(CLI::App& command, Common& common);
 // --label, --positive, --favorable, --threshold, --attribute, --pairs, --id, ...
 void add_task_options(CLI::App& command, TaskOverrides& flags);
-// The second file of attributes.
-struct GroupsFile {
-  std::string file, key;
-};
 void add_groups_options(CLI::App& command, GroupsFile& groups);
 
 // task of the model (or none), then task.toml, then flags.
@@ -59,7 +56,6 @@ void add_groups_options(CLI::App& command, GroupsFile& groups);
 // joined.
 [[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
                              const GroupsFile& groups);
-[[nodiscard]] CsvOptions csv_options(const Task& task);
 [[nodiscard]] std::string file_sha256(const std::string& name);  // "" for data sets by name
 [[nodiscard]] std::filesystem::path data_folder();
 
@@ -75,6 +71,9 @@ using Work = std::function<int()>;
 void on_run(CLI::App& command, Work work);
 [[nodiscard]] Work& chosen_work();
 
+// The whole command, from its arguments to the exit code; errors become words on stderr.
+[[nodiscard]] int run_command(int argc, char** argv);
+
 void add_demo(CLI::App& app);
 void add_split(CLI::App& app);
 void add_train(CLI::App& app);
@@ -84,6 +83,7 @@ void add_pairs(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_debias(CLI::App& app);
 void add_undo(CLI::App& app);
+void add_verify(CLI::App& app);
 void add_data(CLI::App& app);
 void add_doctor(CLI::App& app);
 

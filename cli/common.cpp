@@ -9,8 +9,6 @@
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
-#include "fmd/data/attribute.h"
-#include "fmd/data/datasets.h"
 
 namespace fmd::cli {
 namespace {
@@ -116,36 +114,13 @@ std::filesystem::path data_folder() {
   return folder == nullptr ? "data" : folder;
 }
 
-CsvOptions csv_options(const Task& task) {
-  CsvOptions options;
-  options.types = task.types;
-  // Labels and ids are names even when they look like numbers.
-  if (!task.label.empty()) options.types[task.label] = ColumnKind::category;
-  if (!task.id.empty()) options.types[task.id] = ColumnKind::category;
-  return options;
-}
-
 Table read_data(const std::string& name, const CsvOptions& options) {
-  if (!name.starts_with("data:")) return read_csv(name, options);
-  const std::size_t slash = name.find('/');
-  const std::string set = name.substr(5, slash == std::string::npos ? slash : slash - 5);
-  const std::string part = slash == std::string::npos ? "" : name.substr(slash + 1);
-  return load_dataset(set, data_folder(), part);
+  return read_named(name, options, data_folder());
 }
 
 Table read_for(const Model& model, const Task& task, const std::string& name,
                const GroupsFile& groups) {
-  CsvOptions options = csv_options(task);
-  for (const auto& [column, kind] : model.backbone->encoder().types())
-    options.types[column] = kind;
-  if (!groups.key.empty()) options.types[groups.key] = ColumnKind::category;
-  Table table = read_data(name, options);
-  if (groups.file.empty()) return table;
-  if (groups.key.empty()) {
-    throw Error(ErrorKind::bad_option, "--groups needs --key",
-                "name the column that both files have: --key COLUMN");
-  }
-  return join_groups(table, read_csv(groups.file, options), groups.key);
+  return fmd::read_for(model, task, name, groups, data_folder());
 }
 
 std::string file_sha256(const std::string& name) {

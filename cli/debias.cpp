@@ -14,20 +14,11 @@ struct Args {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, out, holdout, train, test, target, at;
+  std::string model, data, out, holdout, train, test, target, at, solver = "auto";
   std::vector<std::string> gaps;
   DebiasOptions options;
   bool force = false;
 };
-
-double parse_at(const std::string& text) {
-  const Limit at = parse_limit(text);
-  if (at.measure != "lambda") {
-    throw Error(ErrorKind::bad_option, fmt::format("--at {}: only lambda can be set", text),
-                "write --at lambda=10");
-  }
-  return at.value;
-}
 
 // --attribute names what is repaired; the task's other attributes are still measured.
 DebiasOptions complete_options(const Args& args, Task& task) {
@@ -45,14 +36,14 @@ DebiasOptions complete_options(const Args& args, Task& task) {
     task = merge(task, more);
   }
   if (!args.target.empty()) options.target = parse_limit(args.target);
-  if (!args.at.empty()) options.at_lambda = parse_at(args.at);
+  if (!args.at.empty()) options.at = parse_at(args.at);
   for (const std::string& gap : args.gaps) options.gaps.push_back(parse_limit(gap));
+  options.newton.solver = parse_solver(args.solver);
   return options;
 }
 
-int run(const Args& args) {
-  const Session session(args.common);
-  const DebiasFiles names(args.out);
+// Fail before the work, not after it.
+void require_writable(const Args& args, const DebiasFiles& names) {
   recover(names.out);
   if (std::filesystem::exists(args.out) &&
       std::filesystem::equivalent(args.out, args.model)) {
@@ -60,17 +51,13 @@ int run(const Args& args) {
                 fmt::format("debias: OUT {} is the model itself", args.out),
                 "a model is never overwritten: write to another name");
   }
-  {  // Fail before the work, not after it.
-    OutputFiles check({.force = args.force});
-    for (const auto* path :
-         {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
-      check.reserve(*path);
-  }
-  const FileView original = FileView::open(args.model);
-  DebiasInput input;
-  input.model = parse_model(original.bytes(), args.model);
-  input.model_name = std::filesystem::path(args.model).filename().string();
-  const DebiasOptions options = complete_options(args, input.model.task);
+  OutputFiles check({.force = args.force});
+  for (const auto* path :
+       {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
+    check.reserve(*path);
+}
+
+void read_tables(const Args& args, DebiasInput& input) {
   const auto read = [&](const std::string& file, std::string& sha256) {
     sha256 = file_sha256(file);
     return read_for(input.model, input.model.task, file, args.groups);
@@ -79,6 +66,20 @@ int run(const Args& args) {
   if (!args.holdout.empty()) input.holdout = read(args.holdout, input.holdout_sha256);
   if (!args.train.empty()) input.train = read(args.train, input.train_sha256);
   if (!args.test.empty()) input.test = read(args.test, input.test_sha256);
+  if (!args.groups.file.empty())
+    input.groups = {args.groups.file, file_sha256(args.groups.file), args.groups.key};
+}
+
+int run(const Args& args) {
+  const Session session(args.common);
+  const DebiasFiles names(args.out);
+  require_writable(args, names);
+  const FileView original = FileView::open(args.model);
+  DebiasInput input;
+  input.model = parse_model(original.bytes(), args.model);
+  input.model_name = std::filesystem::path(args.model).filename().string();
+  const DebiasOptions options = complete_options(args, input.model.task);
+  read_tables(args, input);
 
   const DebiasRun run(std::move(input), options, session.exec());
   RunNote note{.date = now_utc(),
@@ -100,6 +101,7 @@ int run(const Args& args) {
     print(
         fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, "
                     ".path.safetensors\n"
+                    "check  fmd verify {0}.receipt.json\n"
                     "back   fmd undo {0}.receipt.json -o MODEL\n"
                     "{1:.1f} s, seed {2}\n",
                     args.out, session.seconds(), args.common.seed));
@@ -107,64 +109,106 @@ int run(const Args& args) {
   return 0;
 }
 
-}  // namespace
-
-void add_debias(CLI::App& app) {
-  auto args = std::make_shared<Args>();
-  auto& o = args->options;
-  auto* cmd =
-      app.add_subcommand("debias", "Remove a measured bias and write the new model");
-  cmd->add_option("model", args->model, "Model to repair (never overwritten)")->required();
-  cmd->add_option("data", args->data, "Labelled rows that the model was not trained on")
-      ->required();
-  cmd->add_option("-o,--out", args->out, "Where to write the new model")->required();
-  cmd->add_option("--train", args->train,
-                  "Training rows: curvature, and the control without the column");
-  cmd->add_option("--test", args->test, "Rows that are only reported on");
-  cmd->add_option("--holdout", args->holdout,
-                  "Rows to choose on, in place of 20 % of DATA");
-  cmd->add_option("--method", o.method, "solve, path or average-column")
-      ->capture_default_str();
-  auto* target = cmd->add_option("--target", args->target,
-                                 "Most accuracy with this, e.g. co=.005, co:sex=.005");
-  cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss,
-                  "Least bias within this; 0.01 = one point")
-      ->capture_default_str()
-      ->excludes(target);
-  cmd->add_option("--at", args->at,
-                  "Take this point of the path: lambda=X, as in OUT.path.json");
-  cmd->add_flag("--best-effort", o.best_effort, "No candidate: write the least biased one");
-  cmd->add_flag("--keep-rate", o.keep_rate,
-                "Shift the intercept so that the favourable rate stays");
-  cmd->add_option("--points", o.points, "Candidates along the path")
-      ->check(CLI::Range(2, 1000))
-      ->capture_default_str();
-  cmd->add_option("--anchor", o.anchor, "Weight of staying close to the model's outputs")
-      ->capture_default_str();
-  cmd->add_option("--fit", o.fit, "Weight of the labels on the pairs")
-      ->capture_default_str();
-  cmd->add_option("--mu", o.mu,
-                  "Weight of staying close in the parameters; -1 = the model's l2")
-      ->capture_default_str();
-  cmd->add_option("--gap", args->gaps,
-                  "Soft group gap with its weight, e.g. demographic_parity_soft:sex=10")
-      ->allow_extra_args(false);
-  cmd->add_option("--replicates", o.audit.replicates, "Bootstrap replicates")
-      ->check(CLI::Range(50, 1000000))
-      ->capture_default_str();
-  cmd->add_flag("--force", args->force, "Replace OUT and its receipt if they exist");
-  add_groups_options(*cmd, args->groups);
-  add_task_options(*cmd, args->flags);
-  add_common(*cmd, args->common);
-  cmd->footer(R"(
+constexpr const char* kFooter = R"(
 80 % of DATA give the edit, 20 % choose, --test reports. --attribute names what is repaired (all
 that the model reads when left out); the task's other attributes are measured beside it. No
-candidate that meets the rule: exit 1 and nothing is written.
+candidate that meets the rule: exit 1 and nothing is written. step, remove and replace are Newton
+steps of the paper's equations 9, 7 and 8; --scale as-printed overshoots by about the number of
+rows.
 
 Examples
   fmd debias income.safetensors repair.csv --attribute sex --test test.csv -o repaired.safetensors
   fmd debias income.safetensors repair.csv --target co=.005 --train train.csv -o repaired.safetensors
-  fmd undo repaired.safetensors.receipt.json -o income.safetensors)");
+  fmd debias income.safetensors repair.csv --method remove --rows 100 --train train.csv -o less.safetensors
+  fmd verify repaired.safetensors.receipt.json
+  fmd undo repaired.safetensors.receipt.json -o income.safetensors)";
+
+void add_files(CLI::App& cmd, Args& args) {
+  cmd.add_option("model", args.model, "Model to repair (never overwritten)")->required();
+  cmd.add_option("data", args.data, "Labelled rows that the model was not trained on")
+      ->required();
+  cmd.add_option("-o,--out", args.out, "Where to write the new model")->required();
+  cmd.add_option("--train", args.train,
+                 "Training rows: curvature, remove, replace, the control without the "
+                 "column");
+  cmd.add_option("--test", args.test, "Rows that are only reported on");
+  cmd.add_option("--holdout", args.holdout, "Rows to choose on, in place of 20 % of DATA");
+  cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
+}
+
+void add_choice(CLI::App& cmd, Args& args) {
+  auto& o = args.options;
+  auto* target = cmd.add_option("--target", args.target,
+                                "Most accuracy with this, e.g. co=.005, co:sex=.005");
+  cmd.add_option("--max-accuracy-loss", o.max_accuracy_loss,
+                 "Least bias within this; 0.01 = one point")
+      ->capture_default_str()
+      ->excludes(target);
+  cmd.add_option("--at", args.at,
+                 "Take this point of OUT.path.json: lambda=X, s=X or s=X,K=N");
+  cmd.add_flag("--best-effort", o.best_effort, "No candidate: write the least biased one");
+  cmd.add_flag("--keep-rate", o.keep_rate,
+               "Shift the intercept so that the favourable rate stays");
+  cmd.add_option("--replicates", o.audit.replicates, "Bootstrap replicates")
+      ->check(CLI::Range(50, 1000000))
+      ->capture_default_str();
+}
+
+void add_solve(CLI::App& cmd, Args& args) {
+  auto& o = args.options;
+  cmd.add_option("--points", o.points, "solve, path: candidates along the path")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  cmd.add_option("--anchor", o.anchor,
+                 "solve: weight of staying close to the model's outputs")
+      ->capture_default_str();
+  cmd.add_option("--fit", o.fit, "solve: weight of the labels on the pairs")
+      ->capture_default_str();
+  cmd.add_option("--mu", o.mu,
+                 "solve: weight of staying close in the parameters; -1 = the model's l2")
+      ->capture_default_str();
+  cmd.add_option("--gap", args.gaps,
+                 "solve: soft group gap with its weight, e.g. "
+                 "demographic_parity_soft:sex=10")
+      ->allow_extra_args(false);
+}
+
+void add_newton(CLI::App& cmd, Args& args) {
+  auto& o = args.options;
+  cmd.add_option("--scale", o.newton.scale,
+                 "step, remove, replace: factor s; auto, as-printed (1), removal (1/n) or "
+                 "a number")
+      ->capture_default_str();
+  cmd.add_option("--rows", o.newton.rows,
+                 "remove, replace: training rows to take; chosen on the hold-out when left "
+                 "out")
+      ->check(CLI::Range(Index{1}, Index{1} << 40));
+  cmd.add_option("--refresh", o.newton.refresh,
+                 "step, remove, replace: this many steps of s / N, with a new Hessian each")
+      ->capture_default_str();
+  cmd.add_option("--hessian", o.hessian,
+                 "Curvature from the rows of train or data; train where --train is given");
+  cmd.add_option("--solver", args.solver, "H^-1 v by auto, cholesky or cg")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_debias(CLI::App& app) {
+  auto args = std::make_shared<Args>();
+  auto* cmd =
+      app.add_subcommand("debias", "Remove a measured bias and write the new model");
+  add_files(*cmd, *args);
+  cmd->add_option("--method", args->options.method,
+                  "solve, path, step, remove, replace or average-column")
+      ->capture_default_str();
+  add_choice(*cmd, *args);
+  add_solve(*cmd, *args);
+  add_newton(*cmd, *args);
+  add_groups_options(*cmd, args->groups);
+  add_task_options(*cmd, args->flags);
+  add_common(*cmd, args->common);
+  cmd->footer(kFooter);
   on_run(*cmd, [args] { return run(*args); });
 }
 

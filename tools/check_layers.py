@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that each part includes only parts of a lower level, and that files stay small.
+"""Checks that each part includes only parts of a lower level, that files stay small, and that one file
+alone changes the disk.
 
-Looks at include/fmd and src (levels, form of includes) and at all C++ files (length).
+Looks at include/fmd and src (levels, form of includes), at cli too (disk) and at all C++ files (length).
 Prints one line per finding; the exit status is 1 if one of them is an error.
 """
 
@@ -13,6 +14,11 @@ LEVEL = {"core": 0, "data": 1, "model": 2, "formats": 3, "metrics": 3, "curvatur
          "influence": 5, "unlearn": 5, "baselines": 5, "report": 6, "pipeline": 7}
 HIDDEN = ("fmt/", "nlohmann/", "toml++/", "CLI/", "zlib.h", "cblas.h")  # no part of our interface
 WARN_LINES, MAX_LINES = 300, 400
+# Changes of the disk: all in one file, so that tests can stop a run before each of them.
+DISK = re.compile(r"\b(ofstream|std::fstream|fopen|freopen|mkstemp|O_CREAT|O_RDWR|O_WRONLY)\b|"
+                  r"(?:::|\bfs::)(unlink|rename|remove|remove_all|truncate|ftruncate|link|symlink|copy_file|copy|"
+                  r"resize_file|create_symlink|create_hard_link)\(")
+DISK_FILE = "src/core/disk.cpp"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,6 +60,19 @@ def check_parts(top: Path, public: bool) -> list[str]:
     return found
 
 
+def check_disk() -> list[str]:
+    found = []
+    for path in sorted(p for top in ("src", "cli", "include") for p in (ROOT / top).rglob("*.[ch]*")):
+        where = path.relative_to(ROOT)
+        if path.suffix not in (".h", ".cpp") or str(where) == DISK_FILE:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = DISK.search(line.split("//")[0].replace("disk::", "disk."))
+            if match:
+                found.append(f"{where}:{number}: {match[0]} changes the disk outside {DISK_FILE}")
+    return found
+
+
 def check_lengths() -> tuple[list[str], list[str]]:
     errors, warnings = [], []
     for top in ("include", "src", "cli", "tests", "bench", "backends", "fuzz", "examples", "python/src"):
@@ -67,7 +86,7 @@ def check_lengths() -> tuple[list[str], list[str]]:
 
 def main() -> int:
     errors, warnings = check_lengths()
-    errors += check_parts(ROOT / "include/fmd", True) + check_parts(ROOT / "src", False)
+    errors += check_parts(ROOT / "include/fmd", True) + check_parts(ROOT / "src", False) + check_disk()
     for text in warnings:
         print(f"warning: {text}")
     for text in errors:

@@ -15,21 +15,9 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from job import read
+
 GOAL = 1e-8
-
-
-def read(path):
-    with open(path, "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        data = file.read()
-    kind = {"F32": "<f4", "F64": "<f8", "I64": "<i8"}
-    arrays = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        first, last = entry["data_offsets"]
-        arrays[name] = np.frombuffer(data[first:last], kind[entry["dtype"]]).reshape(entry["shape"])
-    return arrays
 
 
 def gradient_norm(X, y, weights, intercept):

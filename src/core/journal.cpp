@@ -86,6 +86,15 @@ void remove_note(const Path& target, const Path& out) {
   if (read_journal(path).out == out) disk::remove(path);
 }
 
+// The first file's note goes last: it is the first that a repeated run looks at, and it
+// leads to all others, also when this is stopped in the middle. Notes at `but` are left to
+// the caller.
+void remove_notes(const Journal& journal, const Path& but) {
+  const auto& targets = journal.targets;
+  for (auto target = targets.rbegin(); target != targets.rend(); ++target)
+    if (*target != journal.out && *target != but) remove_note(*target, journal.out);
+}
+
 // Steps 3 and 4. `notes` are the locks on notes of our own, released when the list is gone.
 void finish(const Journal& journal, std::vector<disk::File> notes) {
   for (const Path& target : journal.targets) {
@@ -97,8 +106,7 @@ void finish(const Journal& journal, std::vector<disk::File> notes) {
   try {
     disk::sync_folder(journal.out.parent_path());
     notes.clear();
-    for (const Path& target : journal.targets)
-      if (target != journal.out) remove_note(target, journal.out);
+    remove_notes(journal, {});
   } catch (const Error&) {  // the set is in place; a note without a list does no harm
   }
 }
@@ -174,6 +182,10 @@ void finish_pending(const Path& target) {
   }
   // A note: without its list the run was killed before step 2, or the set is finished.
   finish_list(journal.out);
+  try {
+    remove_notes(journal, target);  // who came for this file may never look at the others
+  } catch (const Error&) {          // nor be hindered by them
+  }
   if (disk::is_at(found, journal_of(target))) disk::remove(journal_of(target));
 }
 

@@ -51,6 +51,18 @@ void keep_mode(const Output& output) {
     disk::set_mode(output.file, journal::temporary_of(output.target), old.st_mode & 0777);
 }
 
+// After the rename there is no way back: whoever hears of a failure must know that the file
+// is there.
+void sync_renamed(const Path& out) {
+  try {
+    disk::sync_folder(out.parent_path());
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.what(),
+                fmt::format("{} is complete and in place, but a power cut now may lose it",
+                            out.string()));
+  }
+}
+
 // Removes what dead runs left of OUT and of files whose names begin with it.
 void sweep(const Path& out) {
   const std::string name = out.filename().string() + ".";
@@ -172,7 +184,7 @@ void OutputFiles::commit() {
   if (targets.size() == 1) {
     disk::rename(journal::temporary_of(out), out);
     s.outputs.clear();
-    disk::sync_folder(out.parent_path());
+    sync_renamed(out);
     return;
   }
   try {

@@ -251,7 +251,9 @@ std::vector<std::string_view> csv_records(std::string_view text, const std::stri
 std::string csv_cell(std::string_view text) {
   const bool blank_end = !text.empty() && (text.front() == ' ' || text.front() == '\t' ||
                                            text.back() == ' ' || text.back() == '\t');
-  if (!blank_end && text.find_first_of(",\"\n\r") == std::string_view::npos) {
+  // At the start of a file a mark would not be taken for a part of the cell.
+  const bool marked = text.starts_with(kByteOrderMark);
+  if (!blank_end && !marked && text.find_first_of(",\"\n\r") == std::string_view::npos) {
     return std::string(text);
   }
   std::string quoted = "\"";

@@ -8,6 +8,8 @@
 
 namespace fmd {
 
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 // The text without its byte order mark. Throws Error(bad_csv) for UTF-16, a NUL byte and
 // bytes that are no UTF-8, naming the line.
 [[nodiscard]] std::string_view checked_text(std::string_view text,

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "data/words.h"
 #include "fmd/core/error.h"
 
 namespace fmd {
@@ -37,8 +38,12 @@ void JsonReader::fail(const std::string& what) const {
 }
 
 void JsonReader::fail_field(const char* key, const char* needed) const {
-  std::string value = json_text(object_->at(key));
-  if (value.size() > 60) value = value.substr(0, 57) + "...";
+  // Lists are not shown: writing them calls itself for each level, and a damaged file may
+  // have any number of levels.
+  const json& found = object_->at(key);
+  const std::string value = found.is_array()    ? "a list"
+                            : found.is_object() ? "an object"
+                                                : shorten(json_text(found));
   fail(fmt::format("\"{}\" is {}, must be {}", key, value, needed));
 }
 

@@ -2,10 +2,10 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include "data/number.h"
 #include "data/task_rules.h"
+#include "data/toml.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
@@ -222,9 +222,7 @@ void read_key(const TomlReader& reader, std::string_view key, const toml::node& 
 
 }  // namespace
 
-TaskOverrides read_task(const std::filesystem::path& path) {
-  const std::string source = path.string();
-  const std::string text = read_text(path, kLongest);
+TaskOverrides parse_task(std::string_view text, const std::string& source) {
   toml::table root;
   try {
     root = toml::parse(text, source);
@@ -232,11 +230,20 @@ TaskOverrides read_task(const std::filesystem::path& path) {
     throw Error(ErrorKind::bad_task,
                 fmt::format("{}, line {}: {}", source, error.source().begin.line,
                             error.description()));
+  } catch (const std::logic_error&) {
+    throw Error(
+        ErrorKind::bad_task,
+        fmt::format("{}: a name begins with a sign that cannot stand there", source),
+        "names are letters, digits, _ and -, all others need quotes: [\"my table\"]");
   }
   const TomlReader reader(source);
   TaskOverrides result;
   for (const auto& [key, node] : root) read_key(reader, key.str(), node, result);
   return result;
+}
+
+TaskOverrides read_task(const std::filesystem::path& path) {
+  return parse_task(read_text(path, kLongest), path.string());
 }
 
 }  // namespace fmd

@@ -67,7 +67,8 @@ std::size_t first_bad_byte(std::string_view text) {
 
 std::string_view checked_text(std::string_view text, const std::string& source) {
   if (looks_like_utf16(text)) fail_utf16(source);
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  // Programs that add a mark to a file that has one leave two.
+  while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const void* nul = text.empty() ? nullptr : std::memchr(text.data(), 0, text.size());
   if (nul != nullptr) {
     const auto offset =

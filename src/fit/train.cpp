@@ -7,9 +7,9 @@
 
 #include "core/check.h"
 #include "fit/quasi_newton.h"
+#include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
-#include "model/sample.h"
 
 namespace fmd {
 namespace {
@@ -106,6 +106,19 @@ void minimise(const Problem& problem, double target, int most, State& state,
       curvature->add(state.theta - before.theta, state.F.gradient - before.F.gradient);
     }
   }
+}
+
+// One row out of each stretch of equal length, at a random place: spread like a grid, blind
+// to periods in the order of rows.
+std::vector<Index> sample_rows(const Rows& rows, Index count) {
+  Rng rng(1, "train sample");
+  std::vector<Index> sample;
+  const Index size = rows.size();
+  for (Index i = 0; i < count; ++i) {
+    const Index first = i * size / count, last = (i + 1) * size / count;
+    sample.push_back(rows.row(first + rng.below(last - first)));
+  }
+  return sample;
 }
 
 // Some rows with their features side by side: gathered once, read at every step.

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "fmd/curvature/inverse_hessian.h"
 #include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/unlearn/path.h"
@@ -19,27 +20,24 @@ struct StudyPart {
   [[nodiscard]] std::vector<PairSet> sets() const;
 };
 
+// What candidates are made of.
+struct CandidateInput {
+  const Model& model;
+  const StudyPart& edit;
+  const Study* train = nullptr;  // none: no training rows were given
+};
+
 // The candidates' parameters, before anything is measured.
 struct Candidates {
   std::vector<PathPoint> points;
-  Path path;            // empty for average-column
-  double residual = 0;  // of the normal equations at the last point
-  int iterations = 0;
+  Path path;                              // solve and path only
+  SolveSummary solve;                     // the largest residual; iterations of all points
+  double relative_gradient = kUndefined;  // remove, replace: see DebiasReport
   std::string status;
+  std::string hessian_rows;  // "train" | "edit" | "edit pairs" | "none"
 };
-[[nodiscard]] Candidates make_candidates(const Model& model, const StudyPart& edit,
-                                         const Matrix& H, const DebiasOptions& options,
-                                         const Exec& exec);
-
-// Accuracy and bias of every candidate on the hold-out, paired with the original.
-void measure_candidates(const Model& model, const StudyPart& holdout,
-                        const DebiasOptions& options, const Exec& exec,
-                        std::vector<PathPoint>& points);
-
-// The rule: position of the chosen candidate, -1 when there is none.
-[[nodiscard]] int choose(const std::vector<PathPoint>& points,
-                         const DebiasOptions& options);
-[[nodiscard]] std::string rule_in_words(const DebiasOptions& options);
+[[nodiscard]] Candidates make_candidates(const CandidateInput& input,
+                                         const DebiasOptions& options, const Exec& exec);
 
 // Features that carry the attributes.
 [[nodiscard]] std::vector<Index> attribute_features(

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "fmd/metrics/bias_measure.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/unlearn/simple.h"
 
@@ -80,9 +81,9 @@ std::vector<Control> make_controls(const Model& before, const Model& after,
   return controls;
 }
 
-double predicted_gap(const Model& before, const Vector& theta, const Study& study,
-                     const StudyPairs& pairs, const Exec& exec) {
-  if (before.head->outputs() != 1) return kUndefined;
+Foretold path_gap(const Model& before, const Vector& theta, const Study& study,
+                  const StudyPairs& pairs, const Exec& exec) {
+  if (before.head->outputs() != 1) return {};
   const PairSet set = pairs.set(study);
   const Vector was = all_logits(*before.head, set.c, before.theta, exec) -
                      all_logits(*before.head, set.cbar, before.theta, exec);
@@ -90,12 +91,27 @@ double predicted_gap(const Model& before, const Vector& theta, const Study& stud
                     all_logits(*before.head, set.cbar, theta, exec);
   const Matrix p = all_probabilities(*before.head, set.c, before.theta, exec);
   const Matrix pbar = all_probabilities(*before.head, set.cbar, before.theta, exec);
-  double sum = 0;
+  double old_sum = 0, sum = 0;
   for (Index i = 0; i < set.size(); ++i) {
     const double slope = was[i] == 0 ? p(i, 0) * p(i, 1) : (p(i, 1) - pbar(i, 1)) / was[i];
-    sum += set.weight[static_cast<std::size_t>(i)] * std::abs(slope * is[i]);
+    const double weight = set.weight[static_cast<std::size_t>(i)];
+    old_sum += weight * std::abs(slope * was[i]);
+    sum += weight * std::abs(slope * is[i]);
   }
-  return sum / set.total_weight();
+  const double value = sum / set.total_weight();
+  return {.value = value, .change = value - old_sum / set.total_weight(), .capped = false};
+}
+
+Foretold first_order_gap(const Model& before, const Vector& theta, const Study& study,
+                         const StudyPairs& pairs, const Exec& exec) {
+  const PairSet set = pairs.set(study);
+  const MeasureValue now =
+      evaluate(*make_measure("co"), {.pairs = &set, .rows = {}, .group = {}}, *before.head,
+               before.theta, true, exec);
+  const double change = now.gradient.dot(theta - before.theta);
+  return {.value = std::max(0.0, now.value + change),
+          .change = change,
+          .capped = now.value + change < 0};
 }
 
 std::vector<Contender> audit_all(const Model& before, const Model& after,

@@ -1,14 +1,9 @@
 #include <chrono>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
-#include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/pipeline/debias.h"
-#include "report/json.h"
 
 namespace fmd {
 namespace {
@@ -19,18 +14,24 @@ std::filesystem::path beside(const std::filesystem::path& out, const char* endin
   return path;
 }
 
+// theta [points, parameters], and what names a point, NaN where the method has none.
 Bytes path_tensors(const DebiasReport& report) {
   const Index points = static_cast<Index>(report.points.size());
   const Index parameters = points == 0 ? 0 : report.points[0].theta.size();
   Matrix theta(points, parameters);
-  Matrix lambda(points, 1);
+  Matrix lambda(points, 1), s(points, 1), K(points, 1);
   for (Index k = 0; k < points; ++k) {
-    theta.row(k) = report.points[static_cast<std::size_t>(k)].theta;
-    lambda(k, 0) = report.points[static_cast<std::size_t>(k)].lambda;
+    const PathPoint& point = report.points[static_cast<std::size_t>(k)];
+    theta.row(k) = point.theta;
+    lambda(k, 0) = point.lambda;
+    s(k, 0) = point.s;
+    K(k, 0) = static_cast<double>(point.K);
   }
   Safetensors file;
   file.tensors["theta"] = tensor_view(theta);
   file.tensors["lambda"] = tensor_view(lambda);
+  file.tensors["s"] = tensor_view(s);
+  file.tensors["K"] = tensor_view(K);
   return file.write();
 }
 
@@ -42,28 +43,6 @@ DebiasFiles::DebiasFiles(const std::filesystem::path& o)
       undo(beside(o, ".undo")),
       path(beside(o, ".path.json")),
       path_tensors(beside(o, ".path.safetensors")) {}
-
-std::string options_json(const DebiasOptions& o, std::uint64_t seed) {
-  Json json;
-  json["method"] = o.method;
-  json["repair"] = o.repair;
-  json["target"] = o.target ? Json(to_string(*o.target)) : Json(nullptr);
-  json["max_accuracy_loss"] = o.max_accuracy_loss;
-  json["at_lambda"] = o.at_lambda ? Json(*o.at_lambda) : Json(nullptr);
-  json["best_effort"] = o.best_effort;
-  json["keep_rate"] = o.keep_rate;
-  json["holdout_share"] = o.holdout_share;
-  json["points"] = o.points;
-  json["anchor"] = o.anchor;
-  json["fit"] = o.fit;
-  json["mu"] = o.mu;
-  json["gaps"] = Json::array();
-  for (const Limit& gap : o.gaps) json["gaps"].push_back(to_string(gap));
-  json["confidence"] = o.audit.confidence;
-  json["replicates"] = o.audit.replicates;
-  json["seed"] = seed;
-  return json.dump();
-}
 
 DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> original,
                          const std::filesystem::path& out, const SaveOptions& options) {
@@ -91,36 +70,6 @@ DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> ori
   files.write(names.receipt, receipt_json(report, note));
   files.commit();
   return report;
-}
-
-Bytes undo_bytes(const std::filesystem::path& receipt) {
-  constexpr std::string_view kEnding = ".receipt.json";
-  const std::string name = receipt.string();
-  if (!name.ends_with(kEnding)) {
-    throw Error(ErrorKind::bad_option, fmt::format("undo: {} is no receipt", name),
-                "name the file that ends in .receipt.json beside the repaired model");
-  }
-  const DebiasFiles files(
-      std::filesystem::path(name.substr(0, name.size() - kEnding.size())));
-  recover(files.out);
-  const FileView text = FileView::open(receipt);
-  const auto json = nlohmann::json::parse(text.text(), nullptr, false);
-  if (json.is_discarded() || !json.is_object() || !json.contains("model") ||
-      !json["model"].is_object() || !json["model"].contains("sha256_before")) {
-    throw Error(ErrorKind::bad_model, fmt::format("{}: this is no fmd receipt", name),
-                "name the receipt that `fmd debias` wrote");
-  }
-  const FileView undo = FileView::open(files.undo);
-  const FileView changed = FileView::open(files.out);
-  Bytes original = apply_undo(undo.bytes(), changed.bytes());
-  if (json["model"]["sha256_before"] != hex(sha256(original))) {
-    throw Error(
-        ErrorKind::wrong_model,
-        fmt::format("{}: the restored file has another checksum than the receipt says",
-                    name),
-        "receipt, undo file and model must be from one run");
-  }
-  return original;
 }
 
 }  // namespace fmd

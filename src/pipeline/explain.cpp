@@ -138,11 +138,11 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
   exec.report("refitting without the strongest rows", 0, 0);
   const std::vector<Index> rows = most_harmful(change, options.check);
   const double l2 = how.curvature.l2, n = how.curvature.rows_in_mean;
-  measure.check = check_removal(*model.head, train.rows(), model.theta, target, change,
-                                rows, {.l2 = l2, .rows_in_mean = n}, exec);
+  measure.check = check_removal(*model.head, train.training_rows(), model.theta, target,
+                                change, rows, {.l2 = l2, .rows_in_mean = n}, exec);
   if (measure.check->predicted > -kLargeRemoval * value) return measure;
   measure.rounds = remove_in_rounds(
-      *model.head, train.rows(), model.theta, target,
+      *model.head, train.training_rows(), model.theta, target,
       {.count = static_cast<Index>(rows.size()), .curvature = how.curvature}, exec);
   return measure;
 }
@@ -155,6 +155,7 @@ Explanation explain(const Model& model, Table data_table, Table train_table,
   const Study data = make_study(model, std::move(data_table), model.task, true, exec);
   Explanation result;
   result.train = make_study(model, std::move(train_table), model.task, true, exec);
+  result.train.weight = row_weights(result.train.table, model.task.weight);
   const Study& train = result.train;
   require_labels(data);
   require_labels(train);
@@ -173,7 +174,7 @@ Explanation explain(const Model& model, Table data_table, Table train_table,
   if (options.hessian_on_data) how.curvature_rows = data.rows();
   exec.report("influence of the training rows", 0, 0);
   InfluenceResult found =
-      influence(*model.head, train.rows(), model.theta, targets, how, exec);
+      influence(*model.head, train.training_rows(), model.theta, targets, how, exec);
 
   ExplainReport& report = result.report;
   report.data = data.table.source;

@@ -48,10 +48,35 @@ Rows Study::rows(std::span<const Index> subset) const {
   return {.X = X.get(), .y = y, .weight = {}, .subset = subset};
 }
 
+Rows Study::training_rows(std::span<const Index> subset) const {
+  Rows view = rows(subset);
+  view.weight = weight;
+  return view;
+}
+
 Index Study::find(const std::string& attribute) const {
   for (std::size_t a = 0; a < attributes.size(); ++a)
     if (attributes[a].name == attribute) return static_cast<Index>(a);
   return -1;
+}
+
+std::vector<float> row_weights(const Table& table, const std::string& name) {
+  if (name.empty()) return {};
+  const Column& column = table.column(name);
+  std::vector<float> weight;
+  for (Index row = 0; row < table.rows(); ++row) {
+    const double w = column.kind == ColumnKind::number
+                         ? column.numbers[static_cast<std::size_t>(row)]
+                         : kUndefined;
+    if (!(w >= 0) || !std::isfinite(w)) {
+      throw Error(ErrorKind::bad_value,
+                  fmt::format("{}, column \"{}\": \"{}\" is no weight", table.where(row),
+                              name, column.text(row)),
+                  "weights are numbers >= 0");
+    }
+    weight.push_back(static_cast<float>(w));
+  }
+  return weight;
 }
 
 Study make_study(const Model& model, Table table, const Task& task, bool need_labels,

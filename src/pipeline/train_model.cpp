@@ -6,6 +6,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/pipeline/study.h"
 
 namespace fmd {
 namespace {
@@ -20,25 +21,6 @@ std::vector<std::string> input_columns(const Table& table, const Task& task) {
     columns.push_back(name);
   }
   return columns;
-}
-
-std::vector<float> weights(const Table& table, const std::string& name) {
-  if (name.empty()) return {};
-  const Column& column = table.column(name);
-  std::vector<float> weight;
-  for (Index row = 0; row < table.rows(); ++row) {
-    const double w = column.kind == ColumnKind::number
-                         ? column.numbers[static_cast<std::size_t>(row)]
-                         : kUndefined;
-    if (!(w >= 0) || !std::isfinite(w)) {
-      throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"{}\": \"{}\" is no weight", table.where(row),
-                              name, column.text(row)),
-                  "weights are numbers >= 0");
-    }
-    weight.push_back(static_cast<float>(w));
-  }
-  return weight;
 }
 
 void require_classes(const std::vector<std::int32_t>& y, const Table& table,
@@ -87,7 +69,7 @@ TrainModelResult train_model(const Table& table, Task task, const std::string& d
   model.head = std::make_shared<LinearHead>(model.backbone->cols(), outputs);
 
   const std::unique_ptr<Features> X = model.backbone->features(table, {}, exec);
-  const std::vector<float> weight = weights(table, task.weight);
+  const std::vector<float> weight = row_weights(table, task.weight);
   const Rows rows{.X = X.get(), .y = y, .weight = weight, .subset = {}};
   TrainResult trained = train_linear(*model.head, rows, options, exec);
   model.theta = std::move(trained.theta);

@@ -1,9 +1,10 @@
+#include "report/debias_json.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "fmd/report/debias_report.h"
 #include "fmd/version.h"
-#include "report/audit_json.h"
 
 namespace fmd {
 namespace {
@@ -13,22 +14,32 @@ Json data_json(const std::vector<DataNote>& notes) {
   for (const DataNote& note : notes) {
     Json one = {{"role", note.role}, {"name", note.name}};
     one["sha256"] = note.sha256.empty() ? Json(nullptr) : Json(note.sha256);
-    one["rows"] = note.rows;
+    one["rows"] = note.rows > 0 ? Json(note.rows) : Json(nullptr);
     one["split_seed"] = note.split_seed ? Json(*note.split_seed) : Json(nullptr);
     one["overlap_with_training"] = note.overlap < 0 ? Json(nullptr) : Json(note.overlap);
     one["overlap_by_chance"] = number(note.by_chance);
+    if (!note.key.empty()) one["key"] = note.key;
     all.push_back(one);
   }
   return all;
 }
 
-Json lambda_json(double lambda) {
-  return std::isinf(lambda) ? Json("infinity") : Json(lambda);
+// What names a candidate: lambda, or s and, where training rows were taken, K.
+Json key_json(const PathPoint& point) {
+  Json json = Json::object();
+  if (std::isinf(point.lambda))
+    json["lambda"] = "infinity";
+  else if (!std::isnan(point.lambda))
+    json["lambda"] = point.lambda;
+  if (!std::isnan(point.s)) json["s"] = point.s;
+  if (point.K > 0) json["K"] = point.K;
+  return json;
 }
 
 Json point_json(const PathPoint& point, const std::vector<std::string>& repaired,
                 const std::string& measure) {
-  Json json = {{"lambda", lambda_json(point.lambda)}, {"kind", point.kind}};
+  Json json = key_json(point);
+  json["kind"] = point.kind;
   json["accuracy"] = interval_json(point.accuracy);
   json["accuracy_change"] = interval_json(point.accuracy_change);
   json["log_loss"] = number(point.log_loss);
@@ -55,7 +66,8 @@ Json masked(const Json& group) {
   return json;
 }
 
-// The measures that receipts promise, of one contender on one set of rows.
+}  // namespace
+
 Json measures_json(const AuditReport& audit) {
   Json json = figures_json(audit);
   for (Json& attribute : json["attributes"]) {
@@ -65,6 +77,8 @@ Json measures_json(const AuditReport& audit) {
   }
   return json;
 }
+
+namespace {
 
 Json contenders_json(const std::vector<Contender>& all, bool controls) {
   Json json = Json::object();
@@ -110,27 +124,40 @@ Json chosen_json(const DebiasReport& r) {
   Json json = {{"rule", r.rule}, {"candidates", r.points.size()}};
   if (r.chosen >= 0) {
     const PathPoint& point = r.points[static_cast<std::size_t>(r.chosen)];
-    json["lambda"] = lambda_json(point.lambda);
+    json.update(key_json(point));
     json["on_holdout"] = point_json(point, r.repaired, r.measure);
   }
   return json;
 }
 
-// Before and after as measured, and between them what the path foretold.
+double co_of(const std::vector<Contender>& contenders, std::size_t at,
+             const std::string& attribute) {
+  const AttributeAudit* audit =
+      contenders[at].audit ? contenders[at].audit->find(attribute) : nullptr;
+  return audit == nullptr || !audit->flip ? kUndefined : audit->flip->co.value;
+}
+
+// Before and after as measured, between them what was foretold, and both changes.
 Json part_json(const std::vector<Contender>& contenders,
-               const std::vector<double>& predicted,
+               const std::vector<Foretold>& predicted,
                const std::vector<std::string>& repaired, const char* empty_reason) {
   if (contenders.empty()) return {{"value", nullptr}, {"reason", empty_reason}};
   const Json measured = contenders_json(contenders, false);
-  Json foretold;
+  Json foretold, change;
   for (std::size_t a = 0; a < repaired.size(); ++a) {
-    foretold[repaired[a]] = {{"co", {{"value", number(predicted[a])}}}};
-    if (std::isnan(predicted[a]))
-      foretold[repaired[a]]["co"]["reason"] = "only for two classes on the path";
+    Json& co = foretold[repaired[a]]["co"];
+    co["value"] = number(predicted[a].value);
+    if (std::isnan(predicted[a].value))
+      co["reason"] = "only for step, remove, replace, and for two classes on the path";
+    if (predicted[a].capped) co["capped"] = true;
+    change[repaired[a]]["co"] = {{"predicted", number(predicted[a].change)},
+                                 {"measured", number(co_of(contenders, 1, repaired[a]) -
+                                                     co_of(contenders, 0, repaired[a]))}};
   }
   return {{"before", measured["before"]},
           {"predicted", foretold},
-          {"after", measured["after"]}};
+          {"after", measured["after"]},
+          {"change", change}};
 }
 
 }  // namespace
@@ -155,10 +182,12 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["chosen"] = chosen_json(r);
   json["solve"] = {{"method", r.method},
                    {"status", r.solve_status},
-                   {"residual", number(r.residual)},
-                   {"damping", number(r.damping)},
-                   {"rcond", number(r.rcond)},
-                   {"iterations", r.iterations},
+                   {"solver", r.solve.solver},
+                   {"residual", number(r.solve.residual)},
+                   {"damping", number(r.solve.damping)},
+                   {"rcond", number(r.solve.rcond)},
+                   {"iterations", r.solve.iterations},
+                   {"relative_gradient", number(r.relative_gradient)},
                    {"hessian_rows", r.hessian_rows}};
   json["measures"] = {
       {"holdout", part_json(r.holdout, r.predicted_holdout, r.repaired, "none")},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include <fmt/format.h>
@@ -127,6 +128,22 @@ std::string moved_lines(const DebiasReport& r) {
   return out;
 }
 
+// Which candidate it is, and how well it was computed.
+std::string how(const DebiasReport& r, const PathPoint& point) {
+  if (std::isnan(point.s)) {
+    return fmt::format(
+        "lambda {:.4g}, {} (gradient {:.0e}); Hessian: {} rows, damping {:.2g}",
+        point.lambda, r.solve_status, r.solve.residual, r.hessian_rows, r.solve.damping);
+  }
+  std::string words = fmt::format("s {:.4g}", point.s);
+  if (point.K > 0) words += fmt::format(", {} training rows", count(point.K));
+  words += fmt::format("; {} (residual {:.0e}); Hessian: {}, damping {:.2g}",
+                       r.solve.solver, r.solve.residual, r.hessian_rows, r.solve.damping);
+  if (r.relative_gradient > 1e-3)
+    words += "; indicative: the head is not at an optimum of its training objective";
+  return wrap(words, 0, 0);
+}
+
 }  // namespace
 
 std::string repair_table(const DebiasReport& r) {
@@ -204,7 +221,8 @@ std::string caveats(const DebiasReport& r) {
 std::string screen(const DebiasReport& r) {
   std::string out = fmt::format("model   {}    {}\n", r.model, r.method);
   for (const DataNote& note : r.data) {
-    std::string words = fmt::format("{}, {} rows", note.name, count(note.rows));
+    std::string words = note.name;
+    if (note.rows > 0) words += fmt::format(", {} rows", count(note.rows));
     if (note.overlap >= 0) words += ", " + text::seen(note.overlap, note.by_chance);
     out += fmt::format("{:<7} {}\n", note.role == "edit and hold-out" ? "data" : note.role,
                        wrap(words, 8, 8));
@@ -212,10 +230,11 @@ std::string screen(const DebiasReport& r) {
   out += fmt::format("rows    {} edit ({} pairs), {} hold-out\n", count(r.edit_rows),
                      count(r.pairs), count(r.holdout_rows));
   if (r.chosen < 0) {
-    return out + fmt::format(
-                     "\nNO CANDIDATE of {} meets the rule: {}.\nNothing was written. "
-                     "--best-effort writes the least biased one.\n",
-                     r.points.size(), r.rule);
+    const std::string words = fmt::format(
+        "NO CANDIDATE of {} meets the rule: {}. Nothing was written. "
+        "--best-effort writes the least biased one.",
+        r.points.size(), r.rule);
+    return out + "\n" + wrap(words, 0, 0) + "\n";
   }
   const PathPoint& point = r.points[static_cast<std::size_t>(r.chosen)];
   const std::string rule =
@@ -226,9 +245,7 @@ std::string screen(const DebiasReport& r) {
                         : fmt::format("         figures below from the {} others\n",
                                       count(r.test[0].audit->rows));
   out += repair_table(r);
-  out += fmt::format(
-      "\nlambda {:.4g}, {} (gradient {:.0e}); Hessian: {} rows, damping {:.2g}\n",
-      point.lambda, r.solve_status, r.residual, r.hessian_rows, r.damping);
+  out += "\n" + how(r, point) + "\n";
   out += "\nWHAT THIS DOES NOT SAY\n" + caveats(r);
   return out;
 }

@@ -13,7 +13,7 @@ namespace fmd {
 
 // Throws Error(bad_shape, bad_data) unless both sides have one entry for each weight, as
 // many features as the head reads, and weights >= 0 that are not all 0.
-inline void require_pairs(std::string_view where, const LinearHead& head,
+inline void require_pairs(std::string_view where, const Head& head,
                           std::span<const PairSet> sets) {
   for (const PairSet& pairs : sets) {
     if (pairs.c.size() != pairs.cbar.size())

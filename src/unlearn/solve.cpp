@@ -76,7 +76,7 @@ double next_damping(double damping, double ratio) {
 
 struct Run {
   SolveProblem::Point point;
-  UnlearnSummary summary;
+  TradeoffSummary summary;
 };
 
 // Whether a trial may be taken: J fell, or rounding hides that it did and the gradient
@@ -90,7 +90,7 @@ bool lower(const SolveProblem::Point& trial, const SolveProblem::Point& now) {
 // Levenberg-Marquardt from run.point.
 void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions& options,
               const Exec& exec, Run& run) {
-  UnlearnSummary& s = run.summary;
+  TradeoffSummary& s = run.summary;
   const double first = run.point.gradient.norm();
   const double goal = options.tolerance * std::max(1.0, first);
   double damping = options.damping;
@@ -125,9 +125,9 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
 
 }  // namespace
 
-UnlearnResult solve(const LinearHead& head, const Vector& theta0, const Rows& rows,
-                    std::span<const PairSet> pairs, const SolveOptions& options,
-                    const Exec& exec, const Vector& start) {
+TradeoffResult solve(const LinearHead& head, const Vector& theta0, const Rows& rows,
+                     std::span<const PairSet> pairs, const SolveOptions& options,
+                     const Exec& exec, const Vector& start) {
   validate(head, theta0, rows, pairs, options);
   if (start.size() > 0) require_size("solve", "start", start.size(), head.parameters());
   const SolveProblem problem(head, theta0, rows, pairs, options, exec);

@@ -120,6 +120,34 @@ class Story(unittest.TestCase):
         left = [p.name for p in self.dir.iterdir() if "fmd-tmp" in p.name or "journal" in p.name]
         self.assertEqual(left, [])
 
+    def test_newton_methods(self):
+        for method, key in (("step", ("s",)), ("remove", ("s", "K")), ("replace", ("s", "K"))):
+            args = ("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--train", "train.csv",
+                    "--method", method, "--max-accuracy-loss", ".1", "--replicates", 100)
+            out = f"{method}.safetensors"
+            screen = fmd(*args, "-o", out, cwd=self.dir).stdout
+            self.assertLessEqual(max(map(len, screen.splitlines())), 80, screen)
+            fmd(*args, "-o", "one.safetensors", "--threads", 1, "--force", cwd=self.dir)
+            self.assertEqual((self.dir / out).read_bytes(), (self.dir / "one.safetensors").read_bytes())
+            receipt = json.loads((self.dir / f"{out}.receipt.json").read_text())
+            self.assertEqual(receipt["solve"]["method"], method)
+            self.assertLess(receipt["measures"]["holdout"]["change"]["sex"]["co"]["measured"], 0)
+            point = json.loads((self.dir / f"{out}.path.json").read_text())["points"][3]
+            self.assertEqual(point["kind"], method)
+            at = ",".join(f"{k}={point[k]!r}" for k in key)
+            fmd(*args, "--at", at, "-o", "at.safetensors", "--force", cwd=self.dir)
+            chosen = json.loads((self.dir / "at.safetensors.receipt.json").read_text())["chosen"]
+            self.assertEqual(chosen["on_holdout"], point)
+            fmd("undo", "at.safetensors.receipt.json", "-o", "at_back", "--force", cwd=self.dir)
+            self.assertEqual((self.dir / "at_back").read_bytes(), (self.dir / "loans.safetensors").read_bytes())
+        # Without training rows: only step.
+        args = ("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "-o", "none.safetensors")
+        run = fmd(*args, "--method", "remove", cwd=self.dir, code=2)
+        self.assertIn("--train FILE", run.stderr)
+        fmd(*args, "--method", "step", "--scale", "much", cwd=self.dir, code=2)
+        fmd(*args, "--method", "step", "--scale", "as-printed", cwd=self.dir, code=1)
+        self.assertFalse((self.dir / "none.safetensors").exists())
+
     def test_no_candidate_writes_nothing(self):
         before = sorted(p.name for p in self.dir.iterdir())
         fmd("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--method", "path",
@@ -206,7 +234,8 @@ class Story(unittest.TestCase):
         fmd("predict", "bucket.safetensors", "odd.csv", "-o", "odd_p.csv", "--force", cwd=self.dir)
 
     def test_help_has_examples(self):
-        for command in ("demo", "split", "train", "predict", "audit", "pairs", "debias", "undo", "data", "doctor"):
+        for command in ("demo", "split", "train", "predict", "audit", "pairs", "debias", "undo", "verify", "data",
+                        "doctor"):
             self.assertIn("Example", fmd(command, "--help", cwd=self.dir).stdout, command)
         fmd("audit", "--no-such-flag", cwd=self.dir, code=2)
         fmd(cwd=self.dir, code=2)

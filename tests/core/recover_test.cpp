@@ -102,6 +102,18 @@ TEST(Recover, TheNextRunFinishesWhatAKilledOneLeft) {
   }
 }
 
+TEST(Recover, ARunThatMayNotReplaceStillCleansUp) {
+  kill_everywhere(false, [](const Folder& folder) {
+    try {
+      write_set(folder, "3", false);
+      EXPECT_EQ(contents(folder), whole_set("3"));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::output_exists);
+      EXPECT_EQ(contents(folder), whole_set("2"));
+    }
+  });
+}
+
 // A set that is written down belongs together, also when a later run wants one of its
 // files.
 TEST(Recover, ARunOnASideFileDoesNotTearAKilledSetApart) {

@@ -154,6 +154,7 @@ TEST(Csv, ACellIsQuotedWhenItMustBe) {
   EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_cell("say \"x\""), "\"say \"\"x\"\"\"");
   EXPECT_EQ(csv_cell(" x"), "\" x\"");
+  EXPECT_EQ(csv_cell("\xef\xbb\xbfx"), "\"\xef\xbb\xbfx\"");
 }
 
 RC_GTEST_PROP(CsvProperty, WhatIsWrittenReadsBackTheSame, ()) {

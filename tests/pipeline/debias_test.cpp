@@ -88,16 +88,16 @@ TEST(Debias, TheReceiptHoldsWhatThePathForetold) {
   DebiasOptions options = quick();
   options.method = "path";
   const DebiasRun all(test::debias_input(story.model, story.parts), options, {});
-  options.at_lambda = all.points()[3].lambda;
+  options.at.lambda = all.points()[3].lambda;
   const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
   const DebiasReport report = run.measure(run.model());
   const double before = co(report, 0).value, after = co(report, 1).value;
   EXPECT_LT(after, before);
-  EXPECT_NEAR(report.predicted_test[0], after, 0.05 * before);
-  EXPECT_NE(report.predicted_test[0], after);
+  EXPECT_NEAR(report.predicted_test[0].value, after, 0.05 * before);
+  EXPECT_NE(report.predicted_test[0].value, after);
   const auto json = nlohmann::json::parse(receipt_json(report, {}));
   EXPECT_EQ(json["measures"]["test"]["predicted"]["group"]["co"]["value"],
-            report.predicted_test[0]);
+            report.predicted_test[0].value);
 }
 
 TEST(Debias, WithoutTrainingRowsTheRetrainedControlIsNullWithItsReason) {
@@ -187,7 +187,7 @@ TEST(Debias, AtLambdaGivesTheVeryModelOfThatPoint) {
   const DebiasRun all(test::debias_input(story.model, story.parts), quick(), {});
   for (const std::size_t at : {std::size_t{2}, std::size_t{7}}) {
     DebiasOptions options = quick();
-    options.at_lambda = all.points()[at].lambda;
+    options.at.lambda = all.points()[at].lambda;
     const DebiasRun one(test::debias_input(story.model, story.parts), options, {});
     EXPECT_EQ(one.model().theta, all.points()[at].theta);
     const DebiasReport report = one.measure(one.model());

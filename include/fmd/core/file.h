@@ -54,7 +54,7 @@ class FileView {
 // finished or removed by the next OutputFiles on the same targets, and by recover(). Two
 // runs cannot write the same target at the same time: the second gets an error. Throws
 // Error(output_exists) when a target exists and force is off, Error(cannot_write) with the
-// path and the system's reason; then nothing is left behind.
+// path and the system's reason; then nothing is left behind, or the hint tells what is.
 class OutputFiles {
  public:
   struct Options {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fmd/data/table.h"
@@ -94,6 +95,7 @@ struct TaskOverrides {
 // ("co:sex" = 0.02). Throws Error(bad_task) with file, line and key; an unknown key is an
 // error that lists the keys.
 [[nodiscard]] TaskOverrides read_task(const std::filesystem::path& path);
+[[nodiscard]] TaskOverrides parse_task(std::string_view text, const std::string& source);
 
 // task with the overrides applied. A list of attributes replaces the task's list; one that
 // is only named keeps what the task knew of it. `positive` swaps two known classes so that

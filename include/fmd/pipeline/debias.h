@@ -7,6 +7,7 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/core/file.h"
+#include "fmd/curvature/inverse_hessian.h"
 #include "fmd/data/task.h"
 #include "fmd/model/model.h"
 #include "fmd/pipeline/audit.h"
@@ -14,22 +15,55 @@
 
 namespace fmd {
 
+// Names the candidate that is taken: "lambda=10" for solve and path, "s=.001" for step,
+// "s=.001,K=100" for remove and replace.
+struct CandidateAt {
+  std::optional<double> lambda, s;
+  std::optional<Index> rows;  // K
+
+  [[nodiscard]] bool any() const { return lambda || s || rows; }
+};
+[[nodiscard]] CandidateAt parse_at(const std::string& text);  // Error(bad_option)
+[[nodiscard]] std::string to_string(const CandidateAt& at);
+
+// Of the methods step, remove and replace: theta + s H^-1 (sum_out grad L - sum_in grad L).
+struct NewtonOptions {
+  // s: "auto" (chosen on the hold-out, over powers of 2 from 1/(16 n) or a little less up
+  // to 1), "as-printed" (1), "removal" (1/n, n = rows in the Hessian's data) or a number.
+  std::string scale = "auto";
+  Index rows = 0;   // K of remove and replace; 0 = chosen on the hold-out: 10, 30, 100, ...
+                    // up to a tenth of the training rows
+  int refresh = 1;  // this many steps of s / refresh, H and gradients anew before each
+  Solver solver = Solver::automatic;  // for H from training rows
+};
+// s of a scale other than "auto". Throws Error(bad_option).
+[[nodiscard]] double scale_factor(const std::string& scale, double n);
+
 struct DebiasOptions {
   std::string method = "solve";     // solve | path (solve's quadratic form: faster for
-                                    // large heads) | average-column
+                                    // large heads) | step | remove | replace |
+                                    // average-column
   std::vector<std::string> repair;  // attributes; empty = all of the task that are read
   std::optional<Limit> target;      // most accurate candidate that passes this
   double max_accuracy_loss = 0.01;  // without a target: least bias within this budget
-  std::optional<double> at_lambda;  // take this lambda: no choice is made
+  CandidateAt at;                   // take this candidate: no choice is made
   bool best_effort = false;         // no candidate: take the least biased one
   bool keep_rate = false;           // shift the intercept so that the favourable rate stays
   double holdout_share = 0.2;
-  Index points = 30;  // candidates along the path
+  std::string hessian;  // H from "train" or "data" (the edit part; for step, remove and
+                        // replace both sides of its pairs); empty = train where given
+  Index points = 30;    // candidates along the path
   double anchor = 1, fit = 0;
   double mu = -1;           // -1 = the model's l2
   std::vector<Limit> gaps;  // "demographic_parity_soft:sex=10": gamma of a soft group
                             // gap in solve's objective
+  NewtonOptions newton;
   AuditOptions audit;
+};
+
+// The attributes' second file, joined to every table: what a receipt says of it.
+struct GroupsNote {
+  std::string name, sha256, key;
 };
 
 struct DebiasInput {
@@ -39,6 +73,7 @@ struct DebiasInput {
   std::string data_sha256;
   std::optional<Table> holdout, train, test;
   std::string holdout_sha256, train_sha256, test_sha256;
+  std::optional<GroupsNote> groups = {};
 };
 
 // A repair: candidates made on the edit part, one chosen on the hold-out. Nothing is
@@ -47,7 +82,8 @@ struct DebiasInput {
 class DebiasRun {
  public:
   // Throws Error(attribute_not_read), Error(bad_data) (too few rows for a hold-out, one
-  // class only), Error(bad_option), and what reading and encoding throw.
+  // class only), Error(bad_option) (also: remove or replace without training rows), and
+  // what reading and encoding throw.
   DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec);
   ~DebiasRun();
   DebiasRun(const DebiasRun&) = delete;
@@ -67,7 +103,15 @@ class DebiasRun {
   std::unique_ptr<State> state_;
 };
 
+// All options as JSON text, as receipts hold them, and back: a run can be repeated from
+// them. parse_options throws Error(bad_model) that names the source and the key.
 [[nodiscard]] std::string options_json(const DebiasOptions& options, std::uint64_t seed);
+struct ParsedOptions {
+  DebiasOptions options;
+  std::uint64_t seed = 1;
+};
+[[nodiscard]] ParsedOptions parse_options(const std::string& json,
+                                          const std::string& source);
 
 // Files that a repair leaves.
 struct DebiasFiles {

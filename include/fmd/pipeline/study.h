@@ -21,6 +21,8 @@ struct Study {
   std::string sha256;  // of the file; empty for tables that come from no file
   std::unique_ptr<Features> X;
   std::vector<std::int32_t> y;  // empty: the table has no label column
+  std::vector<float> weight;    // in the training objective; empty = 1. make_study reads
+                                // none: figures count every row alike
   std::vector<Attribute> attributes;
   std::vector<Reads> reads;   // per attribute
   Index seen = -1;            // rows that equal a training row; -1 = not known
@@ -28,10 +30,16 @@ struct Study {
   Index missing_numbers = 0;
 
   [[nodiscard]] Rows rows(std::span<const Index> subset = {}) const;
+  // The same with the weights that they have in the training objective F.
+  [[nodiscard]] Rows training_rows(std::span<const Index> subset = {}) const;
   [[nodiscard]] Index find(const std::string& attribute) const;  // -1: none
   // More rows equal a training row than chance explains.
   [[nodiscard]] bool used_in_training() const;
 };
+
+// The weights in a column; empty when no column is named. Throws Error(missing_column,
+// bad_value: no number >= 0).
+[[nodiscard]] std::vector<float> row_weights(const Table& table, const std::string& column);
 
 // Different persons can have equal rows. A training row that equals another training row
 // does so by chance, so the share of those tells how many of these rows would equal one by

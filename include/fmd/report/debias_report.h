@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fmd/core/types.h"
+#include "fmd/curvature/inverse_hessian.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/audit_report.h"
 
@@ -13,8 +14,10 @@ namespace fmd {
 
 // A model that could be chosen, measured on the hold-out.
 struct PathPoint {
-  double lambda = 0;
-  std::string kind;  // "path" (quadratic anchor) | "solve" (KL anchor) | ...
+  double lambda = kUndefined;  // solve, path; infinity: average-column
+  double s = kUndefined;       // step, remove, replace: the factor on the Newton step
+  Index K = 0;                 // remove, replace: training rows that were taken
+  std::string kind;            // the method; "path" has the quadratic anchor of "solve"
   Vector theta;
   Interval accuracy, accuracy_change;       // change: paired with the original
   std::vector<Interval> bias, bias_change;  // of the chosen measure, per repaired attribute
@@ -63,10 +66,17 @@ struct AttributeUse {
 };
 
 struct DataNote {
-  std::string role, name, sha256;  // role: edit and hold-out, train, test
+  std::string role, name, sha256;  // role: edit and hold-out, train, test, groups, pairs
   Index rows = 0, overlap = -1;    // rows that equal a training row; -1 = not known
   double by_chance = 0;            // how many would, if none was used
   std::optional<std::uint64_t> split_seed;
+  std::string key;  // groups: the column that joins
+};
+
+// What was foretold of a repaired attribute's flip gap before anything was measured.
+struct Foretold {
+  double value = kUndefined, change = kUndefined;
+  bool capped = false;  // the change is larger than the gap, which cannot be: value is 0
 };
 
 struct DebiasReport {
@@ -80,17 +90,19 @@ struct DebiasReport {
   std::vector<PathPoint> points;
   int chosen = -1;
   bool optimistic = false;  // rows of DATA were used in training
-  double residual = 0, damping = 0, rcond = 0;
-  int iterations = 0;
-  std::string hessian_rows;  // "train" | "edit"
+  SolveSummary solve;
+  // |grad F| / |grad F(0)| on the training rows, where rows were ranked by influence. Above
+  // 1e-3 the head is not at an optimum, and the ranking is only indicative.
+  double relative_gradient = kUndefined;
+  std::string hessian_rows;  // "train" | "edit" | "edit pairs" | "none"
   std::string solve_status;
   Index edit_rows = 0, holdout_rows = 0, pairs = 0;
   std::vector<Contender> holdout,
       test;  // before, repaired, controls; test empty without --test
-  // What the path foretold before anything was measured: the flip gap of each repaired
-  // attribute at the chosen lambda, with the pairs' slopes of the original model. Undefined
-  // for softmax and average-column.
-  std::vector<double> predicted_holdout, predicted_test;
+  // Per repaired attribute. solve and path: with the pairs' slopes of the original model at
+  // the chosen lambda. step, remove, replace: to first order, grad B . (theta_new - theta).
+  // Undefined for solve of more than two classes and for average-column.
+  std::vector<Foretold> predicted_holdout, predicted_test;
   Interval accuracy_change;  // paired, on the rows that figures() reports
   Moved moved;
   std::vector<AttributeUse> attribute_use;

@@ -59,7 +59,7 @@ enum class SolveStatus {
   stopped,    // at max_iterations
 };
 
-struct UnlearnSummary {
+struct TradeoffSummary {
   SolveStatus status = SolveStatus::not_run;
   int iterations = 0;          // steps tried
   int factorisations = 0;      // Gauss-Newton matrices that were formed
@@ -68,18 +68,18 @@ struct UnlearnSummary {
   double gradient = 0;         // |grad J| at the result / max(1, the first)
 };
 
-struct UnlearnResult {
+struct TradeoffResult {
   Vector theta;
-  UnlearnSummary summary;
+  TradeoffSummary summary;
 };
 
 // start: a warm start, e.g. Path::theta(lambda); empty = theta0 (also where J is not finite
 // at start). p_old is theta0's. rows may be empty when anchor is 0 and there are no gaps.
 // Throws Error(bad_option, bad_shape, bad_data: fit without labels).
-[[nodiscard]] UnlearnResult solve(const LinearHead& head, const Vector& theta0,
-                                  const Rows& rows, std::span<const PairSet> pairs,
-                                  const SolveOptions& options, const Exec& exec,
-                                  const Vector& start = {});
+[[nodiscard]] TradeoffResult solve(const LinearHead& head, const Vector& theta0,
+                                   const Rows& rows, std::span<const PairSet> pairs,
+                                   const SolveOptions& options, const Exec& exec,
+                                   const Vector& start = {});
 
 // J and its gradient, for tests and reports.
 struct SolveObjective {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "fmd/data/csv.h"
+#include "fmd/data/table.h"
+#include "fmd/data/task.h"
+#include "fmd/model/model.h"
+
+namespace fmd {
+
+// A second file with attribute columns, joined by the column `key`.
+struct GroupsFile {
+  std::string file, key;
+};
+
+// How the columns are to be read that the task knows: labels and ids are names even when
+// they look like numbers.
+[[nodiscard]] CsvOptions csv_options(const Task& task);
+
+// A table from a CSV file, or a data set by name ("data:adult", "data:adult/test") from the
+// folder of data sets; its source is the name as given.
+[[nodiscard]] Table read_named(const std::string& name, const CsvOptions& options,
+                               const std::filesystem::path& data_folder);
+
+// The same with the kinds of columns that the model and the task know, and the groups
+// joined. Throws what reading throws; Error(bad_option) for groups without a key.
+[[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
+                             const GroupsFile& groups,
+                             const std::filesystem::path& data_folder);
+
+}  // namespace fmd

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+#include "fmd/curvature/inverse_hessian.h"
+#include "fmd/model/head.h"
+#include "fmd/model/rows.h"
+
+namespace fmd {
+
+// One Newton step that takes back what a head learned from given rows.
+//
+// With theta = argmin (1/n) sum_i w_i L(z_i, theta) + ridge and H the Hessian of that mean,
+//
+//   theta_new = theta + s H^-1 g,   g = sum_out w grad L - sum_in w grad L
+//
+//   Eq. 7   out = harmful training rows   in = none
+//   Eq. 8   out = harmful training rows   in = the same rows with the attribute changed
+//   Eq. 9   out = external rows c_i       in = their counterfactuals cbar_i
+//
+// Eq. 8 and 9 differ only in where the pairs come from, so one function serves both.
+// Nothing is modified: the new parameters are in the result. On a quadratic loss the step
+// with s = 1/n and H over the rows that stay, divided by the original n, is the optimum
+// without the rows; elsewhere it is its first order. Softmax: class sums of g are 0, so the
+// gauge term of H does not show.
+
+struct UnlearnOptions {
+  // Factor s on the step, required. 1/n is the first-order effect of really removing the
+  // rows from a training set of n; 1 is the equation as printed, which overshoots by about
+  // n. Must be > 0.
+  double step_scale = 0;
+
+  // Shorten the step so that |theta_new - theta| <= this * |theta|. Guards heads whose H is
+  // nearly singular. Must be > 0; inf is off.
+  double max_relative_step = std::numeric_limits<double>::infinity();
+};
+
+enum class UnlearnStatus {
+  not_run,               // a default summary never looks like a success
+  done,                  // the full step was taken
+  shortened,             // max_relative_step was active
+  solver_not_converged,  // the step was taken; see summary.solve
+};
+
+struct UnlearnSummary {
+  UnlearnStatus status = UnlearnStatus::not_run;
+  Index rows_out = 0;  // entries, whatever their weight
+  Index rows_in = 0;
+  double gradient_norm = 0;  // |g|
+  double step_norm = 0;      // |theta_new - theta|
+  SolveSummary solve;
+
+  [[nodiscard]] std::string brief() const;  // one line for logs and the report
+};
+
+struct UnlearnResult {
+  Vector theta;
+  UnlearnSummary summary;
+};
+
+// g for rows that go (Eq. 7): sum of w_i grad L_i. Rows of weight 0 need no label. Throws
+// Error(bad_shape, bad_data: a label that is unknown).
+[[nodiscard]] Vector unlearn_gradient(const Head& head, const Vector& theta,
+                                      const Rows& out, const Exec& exec);
+
+// g for pairs (Eq. 8, 9): sum of w_i (grad L(c_i) - grad L(cbar_i)), w_i the pair's weight
+// times the row's. Sets of several attributes count 1/A each. Exactly 0 where c and cbar
+// are the same. Throws Error(bad_shape, bad_data).
+[[nodiscard]] Vector unlearn_gradient(const Head& head, const Vector& theta,
+                                      std::span<const PairSet> pairs, const Exec& exec);
+
+// The mechanism behind all three, for a gradient of one's own loss: theta + s H^-1 g. Cost:
+// one solve. Throws Error(bad_option, bad_shape, numerical: g is not finite).
+[[nodiscard]] UnlearnResult newton_step(const Vector& theta, const Vector& g,
+                                        const InverseHessian& inverse,
+                                        const UnlearnOptions& options);
+
+// Eq. 7. Cost: one pass over the rows and one solve.
+[[nodiscard]] UnlearnResult unlearn_rows(const Head& head, const Vector& theta,
+                                         const Rows& out, const InverseHessian& inverse,
+                                         const UnlearnOptions& options, const Exec& exec);
+
+// Eq. 8 and Eq. 9. Cost: one pass over each side of the pairs and one solve, whatever the
+// number of pairs.
+[[nodiscard]] UnlearnResult unlearn_pairs(const Head& head, const Vector& theta,
+                                          std::span<const PairSet> pairs,
+                                          const InverseHessian& inverse,
+                                          const UnlearnOptions& options, const Exec& exec);
+
+[[nodiscard]] std::string to_string(UnlearnStatus status);
+
+}  // namespace fmd

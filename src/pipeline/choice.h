@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/candidates.h"
+
+namespace fmd {
+
+// Accuracy and bias of every candidate on the hold-out, paired with the original.
+void measure_candidates(const Model& model, const StudyPart& holdout,
+                        const DebiasOptions& options, const Exec& exec,
+                        std::vector<PathPoint>& points);
+
+// The rule: position of the chosen candidate, -1 when there is none.
+[[nodiscard]] int choose(const std::vector<PathPoint>& points,
+                         const DebiasOptions& options);
+[[nodiscard]] std::string rule_in_words(const DebiasOptions& options);
+
+}  // namespace fmd

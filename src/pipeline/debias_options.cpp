@@ -1,0 +1,140 @@
+#include "pipeline/debias_options.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "pipeline/newton_candidates.h"
+
+namespace fmd {
+namespace {
+
+bool positive(double value) { return value > 0 && std::isfinite(value); }
+
+std::optional<double> as_number(const std::string& text) {
+  try {
+    std::size_t read = 0;
+    const double value = std::stod(text, &read);
+    if (read == text.size()) return value;
+  } catch (const std::exception&) {  // no number at all, or one that no double holds
+  }
+  return std::nullopt;
+}
+
+void require_train(const DebiasOptions& o) {
+  throw Error(ErrorKind::bad_option,
+              o.hessian == "train"
+                  ? std::string("debias: hessian train needs the training rows")
+                  : fmt::format("debias: method {} takes rows out of the training rows, "
+                                "and none are given",
+                                o.method),
+              "give them with --train FILE, or use --method step or solve");
+}
+
+void validate_newton(const DebiasOptions& o, bool has_train) {
+  const NewtonOptions& n = o.newton;
+  if (n.scale != "auto") (void)scale_factor(n.scale, 1);
+  require_option(n.rows >= 0, "debias", "rows", n.rows, ">= 1, or 0 to choose");
+  require_option(n.refresh >= 1 && n.refresh <= 1000, "debias", "refresh", n.refresh,
+                 "from 1 to 1000");
+  if (!is_newton(o.method)) {
+    require_option(
+        n.scale == "auto" && n.rows == 0 && n.refresh == 1 && !o.at.s && !o.at.rows,
+        "debias", "method", o.method,
+        "step, remove or replace when scale, rows, refresh or at s is given");
+    return;
+  }
+  const bool rows = o.method != "step";
+  require_option(!o.at.lambda, "debias", "at", to_string(o.at),
+                 fmt::format("s=X{} for method {}", rows ? ",K=N" : "", o.method));
+  require_option(rows || (n.rows == 0 && !o.at.rows), "debias", "method", o.method,
+                 "remove or replace when a number of training rows is given");
+  require_option(!rows || !o.at.any() || (o.at.s && (o.at.rows || n.rows > 0)), "debias",
+                 "at", to_string(o.at), fmt::format("s=X,K=N for method {}", o.method));
+  if (rows && !has_train) require_train(o);
+}
+
+void validate_at(const CandidateAt& at) {
+  if (at.lambda) require_option(*at.lambda >= 0, "debias", "at lambda", *at.lambda, ">= 0");
+  if (at.s) require_option(positive(*at.s), "debias", "at s", *at.s, "> 0");
+  if (at.rows) require_option(*at.rows >= 1, "debias", "at K", *at.rows, ">= 1");
+}
+
+}  // namespace
+
+void validate(const DebiasOptions& o, bool has_train) {
+  const bool known = o.method == "solve" || o.method == "path" ||
+                     o.method == "average-column" || is_newton(o.method);
+  require_option(known, "debias", "method", o.method,
+                 "solve, path, step, remove, replace or average-column");
+  require_option(o.max_accuracy_loss >= 0 && o.max_accuracy_loss <= 1, "debias",
+                 "max_accuracy_loss", o.max_accuracy_loss, "from 0 to 1");
+  require_option(o.holdout_share > 0 && o.holdout_share < 1, "debias", "holdout_share",
+                 o.holdout_share, "between 0 and 1");
+  // Options also come from receipts, which anybody may have written.
+  require_option(o.points >= 2 && o.points <= 10000, "debias", "points", o.points,
+                 "from 2 to 10000");
+  require_option(o.audit.replicates >= 1 && o.audit.replicates <= 1000000, "debias",
+                 "replicates", o.audit.replicates, "from 1 to 1000000");
+  require_option(o.anchor > 0, "debias", "anchor", o.anchor, "> 0");
+  require_option(o.fit >= 0, "debias", "fit", o.fit, ">= 0");
+  require_option(o.hessian.empty() || o.hessian == "train" || o.hessian == "data", "debias",
+                 "hessian", o.hessian, "train or data");
+  validate_at(o.at);
+  validate_newton(o, has_train);
+  if (o.hessian == "train" && !has_train) require_train(o);
+  if (o.target) {
+    const auto& m = o.target->measure;
+    const bool ok = m == "co" || m == "co_tv" || m == "flip_rate";
+    require_option(ok, "debias", "target", m, "a limit on co, co_tv or flip_rate");
+  }
+  const bool plain = o.gaps.empty() && o.fit == 0;
+  require_option(plain || o.method == "solve", "debias", "method", o.method,
+                 "solve when fit or gap is given");
+}
+
+double scale_factor(const std::string& scale, double n) {
+  if (scale == "as-printed") return 1;
+  if (scale == "removal") return 1 / n;
+  const std::optional<double> value = as_number(scale);
+  require_option(value && positive(*value), "debias", "scale", scale,
+                 "auto, as-printed, removal or a number > 0");
+  return *value;
+}
+
+CandidateAt parse_at(const std::string& text) {
+  CandidateAt at;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::string part = text.substr(start, end - start);
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string name = part.substr(0, equals);
+    const auto value = as_number(part.substr(std::min(equals + 1, part.size())));
+    const bool known = name == "lambda" || name == "s" || name == "K";
+    if (!known || !value || (name == "K" && *value != std::floor(*value)))
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("--at {}: \"{}\" names no candidate", text, part),
+                  "write --at lambda=10, --at s=.001 or --at s=.001,K=100, as in "
+                  "OUT.path.json");
+    if (name == "lambda") at.lambda = value;
+    if (name == "s") at.s = value;
+    if (name == "K") at.rows = static_cast<Index>(*value);
+    start = end + 1;
+  }
+  return at;
+}
+
+std::string to_string(const CandidateAt& at) {
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    text += (text.empty() ? "" : ",") + part;
+  };
+  if (at.lambda) add(fmt::format("lambda={}", *at.lambda));
+  if (at.s) add(fmt::format("s={}", *at.s));
+  if (at.rows) add(fmt::format("K={}", *at.rows));
+  return text;
+}
+
+}  // namespace fmd

@@ -1,0 +1,115 @@
+#include "pipeline/newton_candidates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "fmd/unlearn/newton.h"
+
+namespace fmd {
+namespace {
+
+constexpr int kBelowRemoval = 4;  // powers of 2 below 1/n that are tried
+
+// The scales that are tried: powers of 2 from well below 1/n, where a step is what removing
+// the rows would do, up to 1, the equations as printed.
+std::vector<double> scales(const DebiasOptions& options, double n) {
+  std::vector<double> all;
+  const std::string& scale = options.newton.scale;
+  if (scale == "auto") {
+    const int lowest = static_cast<int>(std::floor(-std::log2(n))) - kBelowRemoval;
+    for (int e = lowest; e <= 0; ++e) all.push_back(std::ldexp(1.0, e));
+  } else {
+    all.push_back(scale_factor(scale, n));
+  }
+  const std::optional<double>& at = options.at.s;
+  if (at && std::find(all.begin(), all.end(), *at) == all.end()) all.push_back(*at);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+void add_solve(const SolveSummary& one, SolveSummary& all) {
+  all.converged = all.converged && one.converged;
+  all.residual = std::max(all.residual, one.residual);
+  all.damping = std::max(all.damping, one.damping);
+  all.rcond = all.rcond == 0 ? one.rcond : std::min(all.rcond, one.rcond);
+  all.iterations += one.iterations;
+  all.solver = one.solver;
+  all.cached = all.cached || one.cached;
+}
+
+class Steps {
+ public:
+  Steps(const CandidateInput& input, const DebiasOptions& options, const Exec& exec)
+      : input_(input), options_(options), exec_(exec), curvature_(input, options) {}
+
+  Candidates run() {
+    const Exchanges exchanges = make_exchanges(input_, options_, exec_);
+    candidates_.relative_gradient = exchanges.relative_gradient;
+    const std::vector<double> all = scales(options_, curvature_.rows());
+    candidates_.solve.converged = true;
+    first_ = curvature_.at(input_.model.theta, exec_);
+    Index done = 0;
+    for (const Exchange& exchange : exchanges.all) {
+      exec_.report("repairing", done++, static_cast<Index>(exchanges.all.size()));
+      add_points(exchange, all);
+    }
+    candidates_.hessian_rows = curvature_.name();
+    candidates_.status = candidates_.solve.converged ? "converged" : "not converged";
+    return std::move(candidates_);
+  }
+
+ private:
+  // One solve for all scales; each is theta + s H^-1 g.
+  void add_points(const Exchange& exchange, const std::vector<double>& all) {
+    const Vector& theta = input_.model.theta;
+    const Vector g = exchange.gradient(*input_.model.head, theta, exec_);
+    const SolveResult direction = first_->apply(g);
+    add_solve(direction.summary, candidates_.solve);
+    for (const double s : all) {
+      PathPoint point;
+      point.kind = options_.method;
+      point.s = s;
+      point.K = exchange.K;
+      point.theta = options_.newton.refresh == 1 ? Vector(theta + s * direction.x.col(0))
+                                                 : refreshed(exchange, s, direction);
+      candidates_.points.push_back(std::move(point));
+    }
+  }
+
+  // `refresh` steps of s / refresh each, with H and g at the parameters that the last one
+  // reached.
+  Vector refreshed(const Exchange& exchange, double s, const SolveResult& first) {
+    const UnlearnOptions step{.step_scale = s / options_.newton.refresh};
+    Vector theta = input_.model.theta + step.step_scale * first.x.col(0);
+    for (int k = 1; k < options_.newton.refresh; ++k) {
+      const Vector g = exchange.gradient(*input_.model.head, theta, exec_);
+      const UnlearnResult next = newton_step(theta, g, *curvature_.at(theta, exec_), step);
+      add_solve(next.summary.solve, candidates_.solve);
+      theta = next.theta;
+    }
+    return theta;
+  }
+
+  const CandidateInput& input_;
+  const DebiasOptions& options_;
+  const Exec& exec_;
+  StepCurvature curvature_;
+  std::unique_ptr<InverseHessian> first_;
+  Candidates candidates_;
+};
+
+}  // namespace
+
+bool is_newton(const std::string& method) {
+  return method == "step" || method == "remove" || method == "replace";
+}
+
+Candidates newton_candidates(const CandidateInput& input, const DebiasOptions& options,
+                             const Exec& exec) {
+  return Steps(input, options, exec).run();
+}
+
+}  // namespace fmd

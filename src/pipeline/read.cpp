@@ -1,0 +1,43 @@
+#include "fmd/pipeline/read.h"
+
+#include "fmd/core/error.h"
+#include "fmd/data/attribute.h"
+#include "fmd/data/datasets.h"
+
+namespace fmd {
+
+CsvOptions csv_options(const Task& task) {
+  CsvOptions options;
+  options.types = task.types;
+  if (!task.label.empty()) options.types[task.label] = ColumnKind::category;
+  if (!task.id.empty()) options.types[task.id] = ColumnKind::category;
+  return options;
+}
+
+Table read_named(const std::string& name, const CsvOptions& options,
+                 const std::filesystem::path& data_folder) {
+  if (!name.starts_with("data:")) return read_csv(name, options);
+  const std::size_t slash = name.find('/');
+  const std::string set = name.substr(5, slash == std::string::npos ? slash : slash - 5);
+  const std::string part = slash == std::string::npos ? "" : name.substr(slash + 1);
+  Table table = load_dataset(set, data_folder, part);
+  table.source = name;  // receipts name what was asked for, not where this machine has it
+  return table;
+}
+
+Table read_for(const Model& model, const Task& task, const std::string& name,
+               const GroupsFile& groups, const std::filesystem::path& data_folder) {
+  CsvOptions options = csv_options(task);
+  for (const auto& [column, kind] : model.backbone->encoder().types())
+    options.types[column] = kind;
+  if (!groups.key.empty()) options.types[groups.key] = ColumnKind::category;
+  Table table = read_named(name, options, data_folder);
+  if (groups.file.empty()) return table;
+  if (groups.key.empty()) {
+    throw Error(ErrorKind::bad_option, "--groups needs --key",
+                "name the column that both files have: --key COLUMN");
+  }
+  return join_groups(table, read_csv(groups.file, options), groups.key);
+}
+
+}  // namespace fmd

@@ -1,0 +1,166 @@
+#include "pipeline/repair_parts.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/data/split.h"
+
+namespace fmd {
+namespace {
+
+constexpr Index kFewestRows = 20;  // in each part; below that no choice means anything
+
+// The attributes to repair: the named ones, or all that the model reads.
+std::vector<std::size_t> repair_list(const Study& study, const DebiasOptions& options) {
+  std::vector<std::size_t> list;
+  for (const std::string& name : options.repair) {
+    const Index a = study.find(name);
+    if (a < 0) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("debias: {} is no attribute of the task", name),
+                  "name it with --attribute or in task.toml");
+    }
+    list.push_back(static_cast<std::size_t>(a));
+  }
+  if (!options.repair.empty()) return list;
+  for (std::size_t a = 0; a < study.attributes.size(); ++a)
+    if (study.reads[a] == Reads::yes) list.push_back(a);
+  if (list.empty()) {
+    throw Error(ErrorKind::attribute_not_read,
+                study.attributes.empty() ? "debias: no attribute is named"
+                                         : "the model reads none of the task's attributes",
+                "say whose use by the model is to be removed: --attribute COLUMN");
+  }
+  return list;
+}
+
+StudyPart make_part(const Model& model, const Study& study, const Task& task,
+                    std::vector<Index> rows, const std::vector<std::size_t>& repaired,
+                    const Exec& exec) {
+  StudyPart part{.study = &study, .rows = std::move(rows), .pairs = {}};
+  if (static_cast<Index>(part.rows.size()) < kFewestRows) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: {} rows are too few to edit and to choose on",
+                            study.table.source, part.rows.size()),
+                fmt::format("give at least {} labelled rows to each part", kFewestRows));
+  }
+  auto all = make_pairs(model, study, task, part.rows, exec);
+  for (const std::size_t a : repaired) {
+    if (!all[a])
+      (void)make_flip_pairs(model, study, a, part.rows, exec);  // throws the reason
+    part.pairs.push_back(std::move(all[a].value()));
+  }
+  return part;
+}
+
+std::vector<Index> all_rows(const Study& study) {
+  std::vector<Index> rows(static_cast<std::size_t>(study.table.rows()));
+  std::iota(rows.begin(), rows.end(), Index{0});
+  return rows;
+}
+
+// Edit and hold-out rows: stratified by label and the first repaired attribute.
+std::vector<std::vector<Index>> split(const Study& study, std::size_t attribute,
+                                      double share, std::uint64_t seed) {
+  const Attribute& a = study.attributes[attribute];
+  const auto values = static_cast<std::int32_t>(a.values.size()) + 1;
+  std::vector<std::int32_t> stratum;
+  for (std::size_t i = 0; i < study.y.size(); ++i)
+    stratum.push_back(study.y[i] * values + a.code[i] + 1);
+  const std::vector<Part> parts = {{"edit", 1 - share}, {"holdout", share}};
+  return split_rows(stratum, parts, seed);
+}
+
+void require_labels(const Study& study) {
+  const auto unknown = std::find(study.y.begin(), study.y.end(), -1);
+  if (unknown == study.y.end()) return;
+  throw Error(
+      ErrorKind::bad_value,
+      fmt::format("{}: the label is missing", study.table.where(unknown - study.y.begin())),
+      "debias needs labelled rows: accuracy is part of the choice");
+}
+
+}  // namespace
+
+Study labelled_study(const Model& model, Table table, const std::string& sha256,
+                     const Exec& exec) {
+  Study study = make_study(model, std::move(table), model.task, true, exec);
+  study.sha256 = sha256;
+  require_labels(study);
+  return study;
+}
+
+RepairParts::RepairParts(const DebiasInput& input, const DebiasOptions& options,
+                         const Exec& exec) {
+  const Model& model = input.model;
+  data = labelled_study(model, input.data, input.data_sha256, exec);
+  if (input.holdout)
+    own_holdout = labelled_study(model, *input.holdout, input.holdout_sha256, exec);
+  if (input.train) {
+    train = labelled_study(model, *input.train, input.train_sha256, exec);
+    train->weight = row_weights(train->table, model.task.weight);
+  }
+  if (input.test) test = labelled_study(model, *input.test, input.test_sha256, exec);
+  repaired = repair_list(data, options);
+  std::vector<Index> edit_rows, holdout_rows;
+  if (own_holdout) {
+    edit_rows = all_rows(data);
+    holdout_rows = all_rows(*own_holdout);
+  } else {
+    auto parts = split(data, repaired[0], options.holdout_share, exec.seed);
+    edit_rows = std::move(parts[0]);
+    holdout_rows = std::move(parts[1]);
+  }
+  edit = make_part(model, data, model.task, std::move(edit_rows), repaired, exec);
+  holdout = make_part(model, own_holdout ? *own_holdout : data, model.task,
+                      std::move(holdout_rows), repaired, exec);
+}
+
+Study RepairParts::holdout_study(const Model& model, const Exec& exec) const {
+  return labelled_study(model, select(holdout.study->table, holdout.rows), "", exec);
+}
+
+std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& exec) const {
+  std::vector<DataNote> notes;
+  const auto add = [&](const std::string& role, const Study& s, bool split) {
+    DataNote note{.role = role,
+                  .name = s.table.source,
+                  .sha256 = s.sha256,
+                  .rows = s.table.rows(),
+                  .overlap = s.seen,
+                  .by_chance = s.seen_by_chance,
+                  .split_seed = std::nullopt,
+                  .key = ""};
+    if (split) note.split_seed = exec.seed;
+    notes.push_back(std::move(note));
+  };
+  add(own_holdout ? "edit" : "edit and hold-out", data, !own_holdout);
+  if (own_holdout) add("hold-out", *own_holdout, false);
+  if (train) add("train", *train, false);
+  if (test) add("test", *test, false);
+  if (input.groups)
+    notes.push_back({.role = "groups",
+                     .name = input.groups->name,
+                     .sha256 = input.groups->sha256,
+                     .split_seed = std::nullopt,
+                     .key = input.groups->key});
+  std::vector<std::string> files;
+  for (const AttributeSpec& spec : input.model.task.attributes) {
+    if (!spec.pairs.starts_with("given:")) continue;
+    const std::string file = spec.pairs.substr(6);
+    if (std::find(files.begin(), files.end(), file) != files.end()) continue;
+    files.push_back(file);
+    notes.push_back({.role = "pairs",
+                     .name = file,
+                     .sha256 = hex(sha256(FileView::open(file).bytes())),
+                     .split_seed = std::nullopt,
+                     .key = ""});
+  }
+  return notes;
+}
+
+}  // namespace fmd

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/candidates.h"
+
+namespace fmd {
+
+// A table whose rows all have a label. Throws Error(bad_value) that names the first
+// without.
+[[nodiscard]] Study labelled_study(const Model& model, Table table,
+                                   const std::string& sha256, const Exec& exec);
+
+// The rows of a repair as the model sees them: the edit part and the hold-out with their
+// pairs, and the training and test rows where they are given. Parts point into the studies,
+// so it stays where it was made.
+struct RepairParts {
+  RepairParts(const DebiasInput& input, const DebiasOptions& options, const Exec& exec);
+  RepairParts(const RepairParts&) = delete;
+  RepairParts& operator=(const RepairParts&) = delete;
+
+  Study data;
+  std::optional<Study> own_holdout, train, test;
+  std::vector<std::size_t> repaired;  // positions in data.attributes
+  StudyPart edit, holdout;
+
+  // A hold-out that is part of DATA is audited as a table of its own.
+  [[nodiscard]] Study holdout_study(const Model& model, const Exec& exec) const;
+  // What the receipt says of every file.
+  [[nodiscard]] std::vector<DataNote> notes(const DebiasInput& input,
+                                            const Exec& exec) const;
+};
+
+}  // namespace fmd

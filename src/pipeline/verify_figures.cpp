@@ -1,0 +1,229 @@
+#include "pipeline/verify_figures.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+#include "fmd/pipeline/read.h"
+#include "pipeline/contenders.h"
+#include "pipeline/repair_parts.h"
+#include "report/debias_json.h"
+#include "report/json_difference.h"
+
+namespace fmd {
+namespace {
+
+// A block of the receipt by a dotted name; null when it is absent.
+Json block(const Json& json, const std::string& name) {
+  const std::size_t dot = name.find('.');
+  const std::string key = name.substr(0, dot);
+  if (!json.is_object() || !json.contains(key)) return nullptr;
+  return dot == std::string::npos ? json[key] : block(json[key], name.substr(dot + 1));
+}
+
+std::string needs(const std::string& file) { return file + " is needed, see above"; }
+
+class Figures {
+ public:
+  Figures(const Receipt& receipt, const std::vector<FoundFile>& files,
+          const VerifyOptions& options, const Exec& exec, VerifyReport& report)
+      : receipt_(receipt),
+        files_(files),
+        tolerance_(options.tolerance),
+        folder_(options.data_folder),
+        exec_(exec),
+        report_(report) {}
+
+  void run(std::optional<Model> before, std::optional<Model> after) {
+    if (!before || !after) {
+      for (const char* what : {"repair", "figures, hold-out", "figures, test"})
+        skip(what, "the models are needed, see above");
+      return;
+    }
+    read_settings(*before, *after);
+    if (missing({"edit", "edit and hold-out", "hold-out", "train"}).empty())
+      repeat();
+    else
+      measure();
+  }
+
+ private:
+  // Task, options and seed as recorded, and where files of pairs and groups are now.
+  void read_settings(Model& before, Model& after) {
+    const ParsedOptions parsed =
+        parse_options(block(receipt_.json, "options").dump(), receipt_.name());
+    options_ = parsed.options;
+    exec_.seed = parsed.seed;
+    Task task = task_from_json(block(receipt_.json, "task").dump(), receipt_.name());
+    for (AttributeSpec& spec : task.attributes)
+      for (const FoundFile& found : files_)
+        if (found.usable && spec.pairs == "given:" + found.note.name)
+          spec.pairs = "given:" + found.file;
+    before.task = after.task = task;
+    if (const FoundFile* groups = find_role(files_, "groups"); groups != nullptr)
+      groups_ = {groups->file, groups->note.key};
+    after_ = std::move(after);
+    input_.model = std::move(before);
+    input_.model_name = block(receipt_.json, "model.name").is_string()
+                            ? block(receipt_.json, "model.name").get<std::string>()
+                            : "";
+  }
+
+  // The first file of these roles, or of those that every table needs, that is not usable.
+  [[nodiscard]] std::string missing(std::vector<std::string> roles) const {
+    roles.insert(roles.end(), {"groups", "pairs"});
+    for (const FoundFile& found : files_)
+      if (!found.usable &&
+          std::find(roles.begin(), roles.end(), found.note.role) != roles.end())
+        return found.note.name;
+    return "";
+  }
+
+  // The table of a role under its recorded name; none where there is none.
+  std::optional<Table> table(const std::string& role, std::string* sha256 = nullptr) const {
+    const FoundFile* found = find_role(files_, role);
+    if (found == nullptr || !found->usable) return std::nullopt;
+    Table read = read_for(input_.model, input_.model.task, found->file, groups_, folder_);
+    read.source = found->note.name;
+    if (sha256 != nullptr) *sha256 = found->note.sha256;
+    return read;
+  }
+
+  void read_tables() {
+    std::optional<Table> data = table("edit and hold-out", &input_.data_sha256);
+    if (!data) data = table("edit", &input_.data_sha256);
+    if (!data)
+      throw Error(ErrorKind::bad_model,
+                  fmt::format("{}: no data are recorded", receipt_.name()),
+                  "name the receipt that `fmd debias` wrote");
+    input_.data = std::move(*data);
+    input_.holdout = table("hold-out", &input_.holdout_sha256);
+    input_.train = table("train", &input_.train_sha256);
+    input_.test = table("test", &input_.test_sha256);
+  }
+
+  // Everything again, from the recorded options and seed.
+  void repeat() {
+    read_tables();
+    const bool test_missing = !input_.test && find_role(files_, "test") != nullptr;
+    try {
+      const DebiasRun run(input_, options_, exec_);
+      compare_parameters(run);
+      const Json now = Json::parse(receipt_json(run.measure(after_), {}));
+      compare("choice", now, {"chosen", "repaired", "rows", "optimistic"});
+      compare("solve", now,
+              {"solve.method", "solve.solver", "solve.hessian_rows", "solve.damping"});
+      compare("figures, hold-out", now, {"measures.holdout"});
+      if (test_missing) {
+        skip("figures, test", needs(find_role(files_, "test")->note.name));
+        skip("moved, controls", "they are measured on the test rows");
+        return;
+      }
+      if (input_.test) compare("figures, test", now, {"measures.test"});
+      compare("what moved", now,
+              {"moved", "accuracy_change", "attribute_use", "figures_from", "says"});
+      compare("controls", now, {"controls"});
+    } catch (const Error& error) {
+      add({"repair", CheckResult::differs,
+           fmt::format("cannot be made again: {}", error.what()), true});
+    }
+  }
+
+  void compare_parameters(const DebiasRun& run) {
+    const Vector& theirs = after_.theta;
+    const Vector& ours = run.model().theta;
+    if (theirs.size() != ours.size() || !run.found()) {
+      add({"repair", CheckResult::differs, "made again, it finds no such candidate", true});
+      return;
+    }
+    double largest = 0;
+    for (Index j = 0; j < ours.size(); ++j)
+      largest = std::max(
+          largest, std::abs(ours[j] - theirs[j]) / std::max(1.0, std::abs(theirs[j])));
+    report_.largest_difference = std::max(report_.largest_difference, largest);
+    const bool same = largest <= tolerance_;
+    add({"repair", same ? CheckResult::ok : CheckResult::differs,
+         fmt::format("made again from the recorded options and seed {}: {} parameters, "
+                     "largest difference {:.1g}",
+                     exec_.seed, ours.size(), largest),
+         true});
+  }
+
+  // Without the training rows the repair cannot be made again, but what it did can be
+  // measured.
+  void measure() {
+    const std::string why = missing({"edit", "edit and hold-out", "hold-out", "train"});
+    skip("repair", needs(why));
+    skip("choice, controls", "they need the repair");
+    const std::string no_data = missing({"edit", "edit and hold-out", "hold-out"});
+    const std::string no_test = missing({"test"});
+    if (no_data.empty()) {
+      read_tables();
+      const RepairParts parts(input_, options_, exec_);
+      compare_audits("hold-out", parts.holdout_study(input_.model, exec_));
+    } else {
+      skip("figures, hold-out", needs(no_data));
+    }
+    if (!no_test.empty()) {
+      skip("figures, test", needs(no_test));
+    } else if (std::optional<Table> test = table("test")) {
+      compare_audits("test", labelled_study(input_.model, std::move(*test), "", exec_));
+    }
+  }
+
+  void compare_audits(const std::string& part, const Study& study) {
+    const std::vector<Contender> all =
+        audit_all(input_.model, after_, {}, study, options_.audit, exec_);
+    const std::string name = part == "test" ? "test" : "holdout";
+    Json now;
+    now["measures"][name] = {{"before", measures_json(*all[0].audit)},
+                             {"after", measures_json(*all[1].audit)}};
+    compare("figures, " + part, now,
+            {"measures." + name + ".before", "measures." + name + ".after"});
+  }
+
+  void compare(const std::string& what, const Json& now,
+               const std::vector<std::string>& names) {
+    JsonDifference found;
+    for (const std::string& name : names)
+      compare_json(name, block(receipt_.json, name), block(now, name), tolerance_, found);
+    report_.largest_difference = std::max(report_.largest_difference, found.largest);
+    if (found.differing == 0) {
+      add({what, CheckResult::ok,
+           fmt::format("{} number{}, largest difference {:.1g}", found.compared,
+                       found.compared == 1 ? "" : "s", found.largest),
+           true});
+      return;
+    }
+    const std::string more =
+        found.differing > 1 ? fmt::format("; {} more", found.differing - 1) : "";
+    add({what, CheckResult::differs, found.first + more, true});
+  }
+
+  void skip(const std::string& what, const std::string& why) {
+    add({what, CheckResult::unchecked, why, true});
+  }
+  void add(Check check) { report_.checks.push_back(std::move(check)); }
+
+  const Receipt& receipt_;
+  const std::vector<FoundFile>& files_;
+  double tolerance_;
+  std::filesystem::path folder_;
+  Exec exec_;
+  VerifyReport& report_;
+  DebiasOptions options_;
+  GroupsFile groups_;
+  DebiasInput input_;
+  Model after_;
+};
+
+}  // namespace
+
+void verify_figures(const Receipt& receipt, const std::vector<FoundFile>& files,
+                    std::optional<Model> before, std::optional<Model> after,
+                    const VerifyOptions& options, const Exec& exec, VerifyReport& report) {
+  Figures(receipt, files, options, exec, report).run(std::move(before), std::move(after));
+}
+
+}  // namespace fmd

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "report/json.h"
+
+namespace fmd {
+
+// How two JSON values differ: numbers by more than tolerance x max(1, size), anything else
+// at all.
+struct JsonDifference {
+  Index compared = 0;   // numbers
+  Index differing = 0;  // values of any kind
+  double largest = 0;   // among all numbers, also those within the tolerance
+  std::string first;    // where the first one is, and both values
+};
+
+void compare_json(const std::string& where, const Json& claimed, const Json& now,
+                  double tolerance, JsonDifference& into);
+
+}  // namespace fmd

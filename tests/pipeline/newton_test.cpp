@@ -1,0 +1,235 @@
+
+#include <cmath>
+#include <map>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "fmd/core/parallel.h"
+#include "fmd/pipeline/debias.h"
+#include "pipeline/tables.h"
+#include "support/close.h"
+
+namespace fmd {
+namespace {
+
+struct Story {
+  test::Parts parts;
+  Model model;
+};
+
+Story made_up_story() {
+  Story story;
+  story.parts =
+      test::split_table(test::number_of_columns(4000, 5), test::made_up_task(), 3);
+  story.model = train_model(story.parts.train, story.parts.task, "", {}, {}).model;
+  return story;
+}
+
+DebiasOptions quick(const std::string& method) {
+  DebiasOptions options;
+  options.method = method;
+  options.repair = {"group"};
+  options.max_accuracy_loss = 0.1;
+  options.audit.replicates = 100;
+  return options;
+}
+
+DebiasRun run_on(const Story& story, const DebiasOptions& options, const Exec& exec = {}) {
+  return DebiasRun(test::debias_input(story.model, story.parts), options, exec);
+}
+
+const char* const kMethods[] = {"step", "remove", "replace"};
+
+TEST(DebiasNewton, EveryMethodLowersTheGapWithinTheRule) {
+  const Story story = made_up_story();
+  for (const std::string method : kMethods) {
+    const DebiasRun run = run_on(story, quick(method));
+    ASSERT_TRUE(run.found()) << method;
+    const DebiasReport report = run.measure(run.model());
+    const PathPoint& point = report.points[static_cast<std::size_t>(report.chosen)];
+    EXPECT_EQ(point.kind, method);
+    EXPECT_LT(point.bias_change[0].high, 0) << method;
+    EXPECT_GE(point.accuracy_change.value, -0.1) << method;
+    EXPECT_EQ(point.K > 0, method != "step");
+    EXPECT_EQ(std::exp2(std::round(std::log2(point.s))), point.s) << "a power of 2";
+    const auto json = nlohmann::json::parse(receipt_json(report, {}));
+    EXPECT_EQ(json["chosen"]["s"], point.s);
+    EXPECT_EQ(json["chosen"].contains("K"), method != "step");
+    EXPECT_FALSE(json["chosen"].contains("lambda"));
+    EXPECT_EQ(json["chosen"]["candidates"], report.points.size());
+    EXPECT_EQ(json["solve"]["method"], method);
+    EXPECT_EQ(json["solve"]["hessian_rows"], "train");
+    EXPECT_LT(json["solve"]["residual"], 1e-5);
+    for (const char* key : {"solver", "damping", "rcond", "iterations"})
+      EXPECT_TRUE(json["solve"].contains(key)) << key;
+  }
+}
+
+// At s = 1/n the step is what removing rows does; the first order foretells a small change.
+TEST(DebiasNewton, FirstOrderForetellsASmallChange) {
+  const Story story = made_up_story();
+  for (const std::string method : kMethods) {
+    DebiasOptions options = quick(method);
+    options.newton.scale = method == "step" ? "1e-5" : "removal";
+    if (method != "step") options.newton.rows = 30;
+    const DebiasRun run = run_on(story, options);
+    ASSERT_EQ(run.points().size(), 1U);
+    ASSERT_TRUE(run.found()) << method;
+    const auto json = nlohmann::json::parse(receipt_json(run.measure(run.model()), {}));
+    const auto& change = json["measures"]["test"]["change"]["group"]["co"];
+    EXPECT_LT(change["measured"], 0);
+    EXPECT_NEAR(change["predicted"], change["measured"],
+                0.1 * std::abs(change["measured"].get<double>()));
+    EXPECT_CLOSE(
+        json["measures"]["test"]["predicted"]["group"]["co"]["value"].get<double>(),
+        json["measures"]["test"]["before"]["attributes"][0]["measures"]["co"]["value"]
+                .get<double>() +
+            change["predicted"].get<double>(),
+        1e-9);
+  }
+}
+
+TEST(DebiasNewton, AtTakesTheVeryModelOfThatPoint) {
+  const Story story = made_up_story();
+  for (const std::string method : kMethods) {
+    const DebiasRun all = run_on(story, quick(method));
+    const PathPoint& point = all.points()[5];
+    DebiasOptions options = quick(method);
+    options.at.s = point.s;
+    if (method != "step") options.at.rows = point.K;
+    const DebiasRun one = run_on(story, options);
+    EXPECT_EQ(one.model().theta, point.theta) << method;
+    // Also a point that is in no grid.
+    options.at.s = 0.000123;
+    const DebiasRun other = run_on(story, options);
+    EXPECT_NE(other.model().theta, point.theta);
+    EXPECT_TRUE(other.found());
+  }
+}
+
+TEST(DebiasNewton, HessianOfTheEditPartIsDampedAndNeedsNoTrainingRows) {
+  const Story story = made_up_story();
+  DebiasInput input = test::debias_input(story.model, story.parts);
+  input.train.reset();
+  const DebiasRun run(std::move(input), quick("step"), {});
+  ASSERT_TRUE(run.found());
+  const DebiasReport report = run.measure(run.model());
+  EXPECT_EQ(report.hessian_rows, "edit pairs");
+  EXPECT_GT(report.solve.damping, 0);
+  DebiasOptions options = quick("step");
+  options.hessian = "data";
+  EXPECT_EQ(run_on(story, options).model().theta, run.model().theta);
+}
+
+// Many small steps with a new Hessian each come to the same place as fewer of them, and
+// elsewhere than one step; small ones hardly differ.
+TEST(DebiasNewton, RefreshTakesStepsWithANewHessian) {
+  const Story story = made_up_story();
+  const auto theta = [&](double s, int refresh) {
+    DebiasOptions options = quick("step");
+    options.newton.scale = std::to_string(s);
+    options.newton.refresh = refresh;
+    options.best_effort = true;
+    return run_on(story, options).points()[0].theta;
+  };
+  const Vector& start = story.model.theta;
+  const Vector one = theta(1e-3, 1), eight = theta(1e-3, 8), sixteen = theta(1e-3, 16);
+  EXPECT_GT((eight - one).norm(), 2 * (sixteen - eight).norm());
+  EXPECT_NE(one, eight);
+  const Vector near = theta(2e-5, 1) - start, nearer = theta(2e-5, 4) - start;
+  EXPECT_LT((near - nearer).norm(), 0.05 * near.norm());
+}
+
+// H, ranking and gradients are those of the objective that was minimised.
+TEST(DebiasNewton, WeightsOfTrainingRowsCount) {
+  Table table = test::number_of_columns(4000, 5);
+  Column weight{
+      .name = "w", .kind = ColumnKind::number, .numbers = {}, .codes = {}, .levels = {}};
+  for (Index i = 0; i < table.rows(); ++i)
+    weight.numbers.push_back(i % 3 == 0 ? 0.0 : 1.0 + static_cast<double>(i % 5));
+  table.columns.push_back(weight);
+  Task task = test::made_up_task();
+  task.weight = "w";
+  Story story;
+  story.parts = test::split_table(table, task, 3);
+  story.model = train_model(story.parts.train, task, "", {}, {}).model;
+  for (const std::string method : {"remove", "replace"}) {
+    const DebiasRun run = run_on(story, quick(method));
+    ASSERT_TRUE(run.found()) << method;
+    EXPECT_LT(run.measure(run.model()).relative_gradient, 1e-6) << method;
+  }
+}
+
+TEST(DebiasNewton, ErrorsNameWhatIsMissing) {
+  const Story story = made_up_story();
+  for (const std::string method : {"remove", "replace"}) {
+    DebiasInput input = test::debias_input(story.model, story.parts);
+    input.train.reset();
+    EXPECT_ERROR(DebiasRun(std::move(input), quick(method), {}), ErrorKind::bad_option,
+                 "method " + method + " takes rows out of the training rows");
+  }
+  const auto refused = [&](const std::string& method, const auto& change,
+                           const std::string& words) {
+    DebiasOptions options = quick(method);
+    change(options);
+    EXPECT_ERROR(run_on(story, options), ErrorKind::bad_option, words);
+  };
+  refused(
+      "step", [](DebiasOptions& o) { o.newton.scale = "large"; },
+      "option scale is large, must be auto, as-printed, removal or a number > 0");
+  refused(
+      "step", [](DebiasOptions& o) { o.newton.scale = "-1"; }, "must be auto");
+  refused(
+      "step", [](DebiasOptions& o) { o.newton.rows = 5; }, "remove or replace");
+  refused(
+      "step", [](DebiasOptions& o) { o.newton.refresh = 0; }, "refresh is 0");
+  refused(
+      "step", [](DebiasOptions& o) { o.at.lambda = 1; }, "s=X for method step");
+  refused(
+      "remove", [](DebiasOptions& o) { o.at.s = 1; }, "s=X,K=N for method remove");
+  refused(
+      "solve", [](DebiasOptions& o) { o.at.s = 1; }, "step, remove or replace");
+  refused(
+      "solve", [](DebiasOptions& o) { o.hessian = "test"; }, "train or data");
+  DebiasOptions options = quick("remove");
+  options.newton.rows = 100000;
+  EXPECT_ERROR(run_on(story, options), ErrorKind::bad_data, "100000 are asked for");
+  EXPECT_ERROR(parse_at("lambda"), ErrorKind::bad_option, "names no candidate");
+  EXPECT_ERROR(parse_at("s=1,K=1.5"), ErrorKind::bad_option, "K=1.5");
+}
+
+TEST(DebiasNewton, SameBitsForAnyNumberOfThreads) {
+  const Story story = made_up_story();
+  std::map<std::string, std::string> first;
+  for (const int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    const Exec exec{.pool = &pool, .seed = 11, .progress = nullptr};
+    for (const std::string method : kMethods) {
+      const DebiasRun run = run_on(story, quick(method), exec);
+      const std::string receipt = receipt_json(run.measure(run.model()), {});
+      if (threads == 1) first[method] = receipt;
+      EXPECT_EQ(receipt, first[method]) << method << ", " << threads;
+    }
+  }
+}
+
+TEST(DebiasNewton, OptionsComeBackFromTheirJson) {
+  DebiasOptions options = quick("replace");
+  options.target = parse_limit("co:group=.00321");
+  options.at = parse_at("s=0.0001220703125,K=300");
+  options.hessian = "data";
+  options.gaps = {parse_limit("demographic_parity_soft:group=.1")};
+  options.newton = {.scale = "removal", .rows = 77, .refresh = 4, .solver = Solver::cg};
+  options.mu = 1e-17;
+  options.best_effort = options.keep_rate = true;
+  options.audit.intersections = false;
+  const std::string text = options_json(options, ~std::uint64_t{0});
+  const ParsedOptions parsed = parse_options(text, "receipt");
+  EXPECT_EQ(options_json(parsed.options, parsed.seed), text);
+  EXPECT_EQ(parsed.options.at.s, 0.0001220703125);
+  EXPECT_ERROR(parse_options("{}", "receipt"), ErrorKind::bad_model, "receipt, options");
+}
+
+}  // namespace
+}  // namespace fmd

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Writes the inputs from which fuzzing starts: fuzz/corpus/<target>/seed-*.
+
+    tools/make_fuzz_corpus.py --fmd build/release/fmd
+
+Takes small files from tests/bad and makes small good ones with the command. Inputs that fuzzing found
+have other names and stay as they are.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import pathlib
+import struct
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BAD = ROOT / "tests/bad"
+MOST = 4096  # bytes of one input
+
+TABLE = "age,sex,job,approved\n" + "".join(
+    f"{20 + 3 * i},{'FM'[i % 2]},{['cook', '', '?'][i % 3]},{['no', 'yes'][i * 7 % 3 == 0]}\n" for i in range(40))
+
+CSV = {
+    "good": TABLE[:200],
+    "quotes": 'a,"b ""x"", y"\r\n"1\n2", 3\r\n\r\n ,"?"\n',
+    "mark": "\ufeffzahl,wert\n007,1e-3\n+3.5,.5\n-0,1e308\n",
+    "mixed": "x\n1\n2\ntext\n?\n",
+    "one_empty": 'x\n""\n',
+}
+TASK = '''label = "approved"
+positive = "yes"
+classes = ["no", "yes"]
+favorable = "yes"
+threshold = "rate=0.2"
+weight = "w"
+id = "id"
+ignore = ["zip", "name"]
+unseen = "bucket"
+min_group = 50
+min_label = 10
+[types]
+age = "number"
+zip = "category"
+[[attributes]]
+name = "sex"
+columns = ["sex"]
+pairs = "flip"
+values = ["F", "M"]
+reference = "M"
+[limits]
+"co:sex" = 0.02
+"demographic_parity" = 1e-1
+'''
+
+
+def safetensors(header, data=b""):
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def models(fmd, folder):
+    """A model of two classes, one of three, and a repaired one with its files."""
+    def run(*args):
+        subprocess.run([fmd, *args], cwd=folder, check=True, capture_output=True)
+    (folder / "t.csv").write_text(TABLE)
+    (folder / "s.csv").write_text(TABLE.replace(",no", ",maybe", 7))
+    run("train", "t.csv", "--label", "approved", "--positive", "yes", "--attribute", "sex", "-o", "two")
+    run("train", "s.csv", "--label", "approved", "--attribute", "sex", "--unseen", "bucket", "-o", "three")
+    run("debias", "two", "t.csv", "--attribute", "sex", "--best-effort", "--points", "2", "--holdout", "t.csv",
+        "-o", "out")
+    return {name: (folder / name).read_bytes() for name in ("two", "three", "out", "out.undo", "out.receipt.json",
+                                                            "out.path.safetensors")}
+
+
+def undo_inputs():
+    """Length of the changed file, the changed file, the undo file; see fuzz/undo.cpp."""
+    changed, original = b"abcdefghij" * 5, b"abcdefghij" * 2 + b"XY" + b"cdefghij" + b"abcdefghij" * 2
+    head = (b"fmd undo 1\n" + hashlib.sha256(changed).digest() + hashlib.sha256(original).digest() +
+            struct.pack("<Q", len(original)))
+    good = head + struct.pack("<QQQQ", 1, 20, 2, 2) + b"XY"
+    two = head + struct.pack("<QQQQ", 2, 0, 1, 1) + b"a" + struct.pack("<QQQ", 20, 2, 2) + b"XY"
+    return {name: bytes([len(changed)]) + changed + undo
+            for name, undo in {"good": good, "two": two, "cut": good[:-1], "lies": good[:-34] + b"\xff" * 34}.items()}
+
+
+def corpus(files):
+    receipt = json.loads(files["out.receipt.json"])
+    tensors = {
+        "empty": safetensors({}),
+        "kinds": safetensors({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                              "b": {"dtype": "I64", "shape": [], "data_offsets": [8, 16]},
+                              "__metadata__": {"k": "v \u00e9"}}, bytes(16)),
+        "no_elements": safetensors({"a": {"dtype": "BF16", "shape": [0, 5], "data_offsets": [0, 0]}}),
+        "path": files["out.path.safetensors"],
+        "two": files["two"],
+    }
+    return {
+        "csv": {**{k: v.encode() for k, v in CSV.items()}, **{p.stem: p.read_bytes() for p in BAD.glob("*.csv")}},
+        "gzip": {**{p.stem: p.read_bytes() for p in BAD.glob("*.gz")},
+                 "good": gzip.compress(TABLE[:200].encode(), mtime=0),
+                 "members": gzip.compress(b"a,b\n1,", mtime=0) + gzip.compress(b"2\n", mtime=0) + bytes(5),
+                 "plain": b"\x07text to be packed"},
+        "safetensors": tensors,
+        "model": {"two": files["two"], "three": files["three"], "out": files["out"],
+                  "pickle": b"\x80\x04cos\nsystem\n.", "zip": b"PK\x03\x04rest"},
+        "undo": undo_inputs(),
+        "receipt": {"good": json.dumps({"schema": 1, "model": receipt["model"]}).encode(), "empty": b"{}",
+                    "number": b'{"model":{"sha256_before":1,"sha256_after":2}}', "list": b"[[[[1,{}]]]]"},
+        "task": {"good": TASK.encode(), "names": b'attributes = ["sex", "race"]\nthreshold = 0.3\npositive = 1\n',
+                 **{p.stem: p.read_bytes() for p in BAD.glob("*.toml")}},
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fmd", required=True, type=pathlib.Path)
+    fmd = parser.parse_args().fmd.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        made = corpus(models(fmd, pathlib.Path(folder)))
+    for target, inputs in made.items():
+        folder = ROOT / "fuzz/corpus" / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("seed-*"):
+            old.unlink()
+        for name, content in inputs.items():
+            if len(content) <= MOST:
+                (folder / f"seed-{name}").write_bytes(content)
+        print(f"{target}: {len(list(folder.iterdir()))} inputs")
+
+
+if __name__ == "__main__":
+    main()
