@@ -18,14 +18,25 @@ IN_THE_TEXT = {("debias", "--test")}
 
 
 def commands(page):
-    """(command, exit code) of every "$ " line in the ```console blocks; "# exit N" names the code."""
+    """[command, exit code, output shown] of every "$ " line in the ```console blocks; "# exit N" names
+    the code."""
     found = []
     for block in re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S):
         for line in block.replace("\\\n", " ").splitlines():
             if line.startswith("$ "):
                 code = re.search(r"# exit (\d+)$", line)
-                found.append((line[2:], int(code[1]) if code else 0))
+                found.append([line[2:], int(code[1]) if code else 0, []])
+            elif line.strip(" ."):
+                found[-1][2].append(line)
     return found
+
+
+def pattern(shown):
+    """Matches a shown line: "..." is anything, and numbers may round otherwise on another machine."""
+    parts = re.split(r"(\.\.\.|\s+|[-+]?[\d.,]*\d(?:e[-+]?\d+)?)", shown.strip())
+    loose = {"...": ".*"}
+    return "".join(loose.get(p) or (r"\s+" if p.isspace() else re.escape(p) if i % 2 == 0 else r"[-+\d.,e]+")
+                   for i, p in enumerate(parts))
 
 
 def options_in_tables(page):
@@ -61,7 +72,7 @@ class Pages(unittest.TestCase):
         lines = commands(page)
         if page.stem != "tutorial":
             shutil.copytree(self.dir / "fmd-demo", here / "fmd-demo")
-        for command, code in lines:
+        for command, code, shown in lines:
             # The folder is there already; only the demo's own page runs it.
             if command.startswith("fmd demo >") and page.stem != "demo":
                 continue
@@ -71,6 +82,8 @@ class Pages(unittest.TestCase):
             allowed = (code, 141) if "| head" in command else (code,)
             self.assertIn(run.returncode, allowed,
                           f"{page.name}: {command}\n{run.stdout[-2000:]}\n{run.stderr}")
+            for line in shown:
+                self.assertRegex(run.stdout + run.stderr, pattern(line), f"{page.name}: {command}")
 
     def test_commands_run(self):
         ran = 0
