@@ -20,7 +20,7 @@ class LogOddsGap final : public fmd::BiasMeasure {
   [[nodiscard]] fmd::Index statistics() const override { return 4; }
   void add(const fmd::MeasureRow& row, std::span<double> s) const override {
     if (row.group != 0 && row.group != 1) return;
-    const auto at = static_cast<std::size_t>(2 * row.group);
+    const std::size_t at = row.group == 0 ? 0 : 2;
     s[at] += row.weight * row.z[0];
     s[at + 1] += row.weight;
   }
@@ -34,7 +34,7 @@ class LogOddsGap final : public fmd::BiasMeasure {
   void dlogits(const fmd::MeasureRow& row, std::span<const double> dF, std::span<double> dz,
                std::span<double> /*dzbar*/) const override {
     if (row.group != 0 && row.group != 1) return;
-    dz[0] += row.weight * dF[static_cast<std::size_t>(2 * row.group)];
+    dz[0] += row.weight * dF[row.group == 0 ? 0 : 2];
   }
 };
 
