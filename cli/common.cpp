@@ -97,8 +97,20 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
 
 Task effective_task(Task task, const Common& common, const TaskOverrides& flags) {
   const std::vector<std::string> classes = task.classes;
+  const double trained = task.threshold;
+  if (!classes.empty() && flags.threshold && flags.threshold->starts_with("rate=")) {
+    throw Error(ErrorKind::bad_option,
+                fmt::format("--threshold {}: a rate is turned into a threshold by training",
+                            *flags.threshold),
+                "give the threshold itself, or train with --threshold rate=R");
+  }
   if (!common.task_file.empty()) task = merge(std::move(task), read_task(common.task_file));
   task = merge(std::move(task), flags);
+  // A rate in task.toml is for training, where it became the model's threshold.
+  if (!classes.empty() && task.rate) {
+    task.threshold = trained;
+    task.rate.reset();
+  }
   if (!classes.empty() && task.classes != classes) {
     throw Error(
         ErrorKind::bad_option,

@@ -69,7 +69,10 @@ RemovalCheck check_removal(const LinearHead& head, const Rows& train, const Vect
                            const Exec& exec) {
   require_size("refit", "change", static_cast<Index>(change.size()), train.size());
   const double n = mean_over(train, options.rows_in_mean);
-  const double before = gap_of(target, head, theta, false, exec).value;
+  // From the optimum with all rows: a head that is elsewhere would count its way there.
+  bool base_converged = false;
+  const Vector base = refit_without(head, train, theta, {}, options, exec, &base_converged);
+  const double before = gap_of(target, head, base, false, exec).value;
   RemovalCheck check;
   check.rows = static_cast<Index>(entries.size());
   check.predicted = predicted_change(change, entries);
@@ -79,14 +82,15 @@ RemovalCheck check_removal(const LinearHead& head, const Rows& train, const Vect
   const std::vector<float> weight = weights_without(train, entries);
   const Rows kept{train.X, train.y, weight, train.subset};
   const auto inverse = make_inverse_hessian(
-      head, kept, theta, {.solver = Solver::cholesky, .l2 = options.l2, .rows_in_mean = n},
+      head, kept, base, {.solver = Solver::cholesky, .l2 = options.l2, .rows_in_mean = n},
       exec);
-  const Vector gradient = objective(head, kept, theta, options.l2, n, exec).gradient;
+  const Vector gradient = objective(head, kept, base, options.l2, n, exec).gradient;
   const Vector step = inverse->apply(gradient).x.col(0);
-  check.newton = gap_of(target, head, theta - step, false, exec).value - before;
+  check.newton = gap_of(target, head, base - step, false, exec).value - before;
 
   const Vector refitted =
-      refit_without(head, train, theta, entries, options, exec, &check.converged);
+      refit_without(head, train, base, entries, options, exec, &check.converged);
+  check.converged = check.converged && base_converged;
   check.refitted = gap_of(target, head, refitted, false, exec).value - before;
   return check;
 }
@@ -98,8 +102,8 @@ Removal remove_in_rounds(const LinearHead& head, const Rows& train, const Vector
   require_option(options.per_round >= 0, "removal", "per_round", options.per_round, ">= 0");
   const RefitOptions refit{options.curvature.l2, options.curvature.rows_in_mean};
   Removal removal;
-  removal.theta = theta;
-  removal.before = gap_of(target, head, theta, false, exec).value;
+  removal.theta = refit_without(head, train, theta, {}, refit, exec);
+  removal.before = gap_of(target, head, removal.theta, false, exec).value;
   removal.after = removal.before;
   InfluenceOptions each{options.curvature};
   each.curvature.rows_in_mean = mean_over(train, options.curvature.rows_in_mean);

@@ -252,6 +252,16 @@ class Story(unittest.TestCase):
         self.assertEqual((self.dir / "demo_back").read_bytes(),
                          (self.dir / "fmd-demo/income.safetensors").read_bytes())
 
+    def test_a_rate_is_for_training(self):
+        (self.dir / "rate.toml").write_text('threshold = "rate=.2"\n')
+        fmd("train", "train.csv", "--label", "approved", "--positive", "yes", "--id", "id", "--attribute", "sex",
+            "--task", "rate.toml", "-o", "rate.safetensors", cwd=self.dir)
+        report = self.json("audit", "rate.safetensors", "train.csv", "--task", "rate.toml")
+        rates = [(g["rows"], g["selection_rate"]["value"]) for g in report["attributes"][0]["groups"]]
+        self.assertAlmostEqual(sum(n * r for n, r in rates) / sum(n for n, _ in rates), .2, delta=.01)
+        run = fmd("audit", "loans.safetensors", "test.csv", "--threshold", "rate=.2", cwd=self.dir, code=2)
+        self.assertIn("training", run.stderr)
+
     def test_doctor_and_data(self):
         doctor = self.json("doctor")
         self.assertGreater(doctor["gemm_f64_gflops"], 0.1)

@@ -200,6 +200,21 @@ TEST(Refit, PredictedNewtonAndRefittedAgreeForFewRows) {
   EXPECT_NEAR(check.newton, check.refitted, 0.02 * -check.refitted);
 }
 
+TEST(Refit, AHeadAwayFromItsOptimumIsCheckedFromTheOptimum) {
+  const Setting s(3000, 2);
+  const auto co = make_measure("co");
+  const BiasTarget target{co.get(), s.data()};
+  const std::vector<double> change(3000, 0.0);
+  const std::vector<Index> rows = {1, 20, 300};
+  const auto there = check_removal(s.head, s.train.rows(), s.theta, target, change, rows,
+                                   {.l2 = s.l2, .relative_gradient = 1e-12}, {});
+  const auto away =
+      check_removal(s.head, s.train.rows(), Vector(1.4 * s.theta), target, change, rows,
+                    {.l2 = s.l2, .relative_gradient = 1e-12}, {});
+  EXPECT_CLOSE(away.refitted, there.refitted, 1e-6);
+  EXPECT_CLOSE(away.newton, there.newton, 1e-6);
+}
+
 TEST(Refit, APredictionLargerThanTheGapIsCapped) {
   const Setting s(300, 2);
   const auto co = make_measure("co");

@@ -30,8 +30,9 @@ struct RefitOptions {
                                    const RefitOptions& options, const Exec& exec,
                                    bool* converged = nullptr);
 
-// The three changes of the target when the given entries are left out. change: the target's
-// column of InfluenceResult.
+// The three changes of the target, from the optimum of F with all rows (which is theta
+// where that is one), when the given entries are left out. change: the target's column of
+// InfluenceResult.
 [[nodiscard]] RemovalCheck check_removal(const LinearHead& head, const Rows& train,
                                          const Vector& theta, const BiasTarget& target,
                                          std::span<const double> change,
