@@ -257,7 +257,7 @@ class Story(unittest.TestCase):
         fmd("train", "train.csv", "--label", "approved", "--positive", "yes", "--id", "id", "--attribute", "sex",
             "--task", "rate.toml", "-o", "rate.safetensors", cwd=self.dir)
         report = self.json("audit", "rate.safetensors", "train.csv", "--task", "rate.toml")
-        rates = [(g["rows"], g["selection_rate"]["value"]) for g in report["attributes"][0]["groups"]]
+        rates = [(g["rows"], g["selection_rate"]) for g in report["attributes"][0]["groups"]]
         self.assertAlmostEqual(sum(n * r for n, r in rates) / sum(n for n, _ in rates), .2, delta=.01)
         run = fmd("audit", "loans.safetensors", "test.csv", "--threshold", "rate=.2", cwd=self.dir, code=2)
         self.assertIn("training", run.stderr)
