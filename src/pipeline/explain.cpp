@@ -82,7 +82,13 @@ struct Gatherer {
           "a column that is no input has no flip gap; take demographic_parity_soft");
     }
     Asked one{name, a, true, nullptr, {}};
-    one.made = make_measure(name, {.favorable = model.task.favorable_class(),
+    const int favorable = model.task.favorable_class();
+    if (!flips && favorable < 0) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("{}: the task names no favourable class", name),
+                  "say which label is good for the person: --favorable VALUE");
+    }
+    one.made = make_measure(name, {.favorable = std::max(favorable, 0),  // flips need none
                                    .groups = static_cast<Index>(attribute.values.size())});
     if (flips) one.pairs = pairs[a]->set(data);
     asked.push_back(std::move(one));

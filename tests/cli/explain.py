@@ -134,6 +134,18 @@ class Explain(unittest.TestCase):
         check = report["measures"][0]["check"]
         self.assertAlmostEqual(check["predicted"] / check["refitted"], 1, delta=.3)
 
+    def test_many_classes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "m.safetensors"
+            fmd("train", "train.csv", "--label", "marital_status", "--attribute", "sex", "-o", model, cwd=self.dir)
+            args = ["explain", model, "measure.csv", "--train", "train.csv"]
+            report = json.loads(fmd(*args, "--check", 50, "--json", cwd=self.dir).stdout)
+            check = report["measures"][0]["check"]
+            self.assertAlmostEqual(check["predicted"] / check["refitted"], 1, delta=.2)
+            run = fmd(*args, "--measure", "demographic_parity_soft", cwd=self.dir, code=2)
+            self.assertIn("--favorable", run.stderr)
+            fmd(*args, "--measure", "demographic_parity_soft", "--favorable", "Married", cwd=self.dir)
+
     def test_curvature_of_other_rows(self):
         report = self.json("--measure", "co:sex", "--hessian", "data")
         self.assertEqual(report["solve"]["hessian"], "data")
