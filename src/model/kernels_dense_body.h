@@ -9,6 +9,7 @@ namespace {
 using V = double __attribute__((vector_size(FMD_LANES * 8)));
 using F = float __attribute__((vector_size(FMD_LANES * 4)));
 using I = std::int64_t __attribute__((vector_size(FMD_LANES * 8)));
+using U = std::uint64_t __attribute__((vector_size(FMD_LANES * 8)));
 
 FMD_INLINE V load(const double* from) {
   V v;

@@ -15,7 +15,8 @@ FMD_INLINE void exp_of(V (&x)[N]) {
       0x1.28917ca046b86p-22, 0x1.71de0db2eafc6p-19, 0x1.a019b9148739fp-16,
       0x1.a01a01a7c2f2ep-13, 0x1.6c16c17889f40p-10, 0x1.11111111109b5p-7,
       0x1.5555555553d68p-5,  0x1.5555555555556p-3,  0x1.0000000000001p-1};
-  const I bias = I{} + (std::int64_t{1023} << 52);
+  const U bias =
+      U{} + (std::uint64_t{1023} << 52);  // unsigned: what is thrown away may wrap
   V shifted[N], r[N], e[N];
   for (int l = 0; l < N; ++l) {
     shifted[l] = FMD_FMA(x[l], all(0x1.71547652b82fep0), all(kShift));
@@ -28,7 +29,7 @@ FMD_INLINE void exp_of(V (&x)[N]) {
     for (int l = 0; l < N; ++l) e[l] = FMD_FMA(e[l], r[l], all(c));
   for (int l = 0; l < N; ++l) {
     e[l] = FMD_FMA(e[l] * r[l], r[l], r[l]) + 1.0;
-    const I power = ((I)shifted[l] << 52) + bias;
+    const U power = ((U)shifted[l] << 52) + bias;
     x[l] = x[l] < kLeast ? V{} : e[l] * (V)power;  // NaN stays
   }
 }
