@@ -10,6 +10,7 @@
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
+#include "pipeline/debias_options.h"
 #include "pipeline/newton_candidates.h"
 
 namespace fmd {

@@ -8,12 +8,6 @@
 namespace fmd {
 namespace {
 
-std::filesystem::path beside(const std::filesystem::path& out, const char* ending) {
-  std::filesystem::path path = out;
-  path += ending;
-  return path;
-}
-
 // theta [points, parameters], and what names a point, NaN where the method has none.
 Bytes path_tensors(const DebiasReport& report) {
   const Index points = static_cast<Index>(report.points.size());
@@ -36,13 +30,6 @@ Bytes path_tensors(const DebiasReport& report) {
 }
 
 }  // namespace
-
-DebiasFiles::DebiasFiles(const std::filesystem::path& o)
-    : out(o),
-      receipt(beside(o, ".receipt.json")),
-      undo(beside(o, ".undo")),
-      path(beside(o, ".path.json")),
-      path_tensors(beside(o, ".path.safetensors")) {}
 
 DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> original,
                          const std::filesystem::path& out, const SaveOptions& options) {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
-#include "pipeline/newton_candidates.h"
 
 namespace fmd {
 namespace {
@@ -62,6 +61,10 @@ void validate_at(const CandidateAt& at) {
 }
 
 }  // namespace
+
+bool is_newton(const std::string& method) {
+  return method == "step" || method == "remove" || method == "replace";
+}
 
 void validate(const DebiasOptions& o, bool has_train) {
   const bool known = o.method == "solve" || o.method == "path" ||

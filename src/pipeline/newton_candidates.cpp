@@ -103,10 +103,6 @@ class Steps {
 
 }  // namespace
 
-bool is_newton(const std::string& method) {
-  return method == "step" || method == "remove" || method == "replace";
-}
-
 Candidates newton_candidates(const CandidateInput& input, const DebiasOptions& options,
                              const Exec& exec) {
   return Steps(input, options, exec).run();

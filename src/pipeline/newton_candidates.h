@@ -11,7 +11,6 @@ namespace fmd {
 // step, remove and replace: Newton steps (fmd/unlearn/newton.h) of several scales s and,
 // for training rows, several numbers of rows K. H and g are computed once and serve every
 // s; with refresh > 1 both are computed anew at each of the steps.
-[[nodiscard]] bool is_newton(const std::string& method);
 [[nodiscard]] Candidates newton_candidates(const CandidateInput& input,
                                            const DebiasOptions& options, const Exec& exec);
 

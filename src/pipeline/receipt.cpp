@@ -20,7 +20,20 @@ std::filesystem::path out_of(const std::filesystem::path& receipt) {
   return name.substr(0, name.size() - kEnding.size());
 }
 
+std::filesystem::path beside(const std::filesystem::path& out, const char* ending) {
+  std::filesystem::path path = out;
+  path += ending;
+  return path;
+}
+
 }  // namespace
+
+DebiasFiles::DebiasFiles(const std::filesystem::path& o)
+    : out(o),
+      receipt(beside(o, ".receipt.json")),
+      undo(beside(o, ".undo")),
+      path(beside(o, ".path.json")),
+      path_tensors(beside(o, ".path.safetensors")) {}
 
 Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) {
   Receipt receipt{.files = DebiasFiles(out_of(path)),
