@@ -56,8 +56,12 @@ AuditReport audit_scores_file(const Args& args, const Exec& exec) {
   CsvOptions csv;
   if (file.types) csv.types = *file.types;
   if (!task.label.empty()) csv.types[task.label] = ColumnKind::category;
-  for (const std::string& name : args.flags.attributes.value_or(std::vector<std::string>{}))
-    csv.types.emplace(name, ColumnKind::category);
+  for (const std::string& text :
+       args.flags.attributes.value_or(std::vector<std::string>{})) {
+    const AttributeSpec spec = parse_attribute(text);
+    csv.types.emplace(spec.name,
+                      spec.quantiles > 0 ? ColumnKind::number : ColumnKind::category);
+  }
   Table scores = read_csv(args.scores, csv);
   if (!args.groups.file.empty()) {
     csv.types[args.groups.key] = ColumnKind::category;

@@ -23,12 +23,13 @@ struct Args {
 // --attribute names what is repaired; the task's other attributes are still measured.
 DebiasOptions complete_options(const Args& args, Task& task) {
   DebiasOptions options = args.options;
-  options.repair = args.flags.attributes.value_or(std::vector<std::string>{});
+  const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
+  for (const std::string& text : asked) options.repair.push_back(parse_attribute(text).name);
   TaskOverrides flags = args.flags;
   flags.attributes.reset();
   task = effective_task(task, args.common, flags);
-  for (const std::string& name : options.repair) {
-    if (task.find(name) != nullptr) continue;
+  for (const std::string& name : asked) {
+    if (task.find(parse_attribute(name).name) != nullptr) continue;
     TaskOverrides more;
     more.attributes.emplace();
     for (const AttributeSpec& spec : task.attributes) more.attributes->push_back(spec.name);

@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
-#include <optional>
 
 #include <fmt/format.h>
 
-#include "data/keys.h"
+#include "data/attribute_parts.h"
 #include "data/number.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
+#include "fmd/core/rng.h"
 
 namespace fmd {
 namespace {
 
-constexpr std::string_view kJoint = " / ";
-constexpr std::size_t kMostValues = 256;  // an id column by mistake, not an attribute
+constexpr std::size_t kMostValues = 256;       // an id column by mistake, not an attribute
+constexpr std::size_t kMostNumbers = 1000000;  // beyond that quantiles are of a sample
 
 std::string quoted(const std::vector<std::string>& values, std::size_t limit) {
   std::vector<std::string> result;
@@ -25,13 +23,8 @@ std::string quoted(const std::vector<std::string>& values, std::size_t limit) {
   return list_words(result, limit);
 }
 
-std::string join(const std::vector<Cell>& cells) {
-  std::string text;
-  for (const Cell& cell : cells) {
-    if (!text.empty()) text += kJoint;
-    text += cell.text;
-  }
-  return text;
+std::vector<std::string> columns_of(const AttributeSpec& spec) {
+  return spec.columns.empty() ? std::vector<std::string>{spec.name} : spec.columns;
 }
 
 // Which numbers are groups cannot be guessed: 0 and 1 may be, 17 to 90 are not.
@@ -48,160 +41,17 @@ std::string join(const std::vector<Cell>& cells) {
   throw Error(
       ErrorKind::bad_task,
       fmt::format("attribute \"{}\": column \"{}\" of {} has {} different numbers; which "
-                  "of them are groups must be said by values",
+                  "of them are groups must be said by values, quantiles or cuts",
                   spec.name, column.name, table.source, numbers.size()),
-      fmt::format("in task.toml: values = [{}], or [types] {} = \"category\"",
-                  quoted(texts, 4), column.name));
+      fmt::format("--attribute {}:4 for four quantiles; in task.toml: quantiles = 4, cuts "
+                  "= [...], values = [{}], or [types] {} = \"category\"",
+                  spec.name, quoted(texts, 4), column.name));
 }
 
-// One cell of a value that was named: must be a number where the column has numbers.
-Cell parse_cell(const std::string& text, const Column& column, const AttributeSpec& spec) {
-  Cell cell{.text = text, .number = 0};
-  const NumberText kind = parse_number(text, cell.number);
-  if (column.kind == ColumnKind::category) return cell;
-  if (kind != NumberText::number) {
-    throw Error(ErrorKind::bad_task,
-                fmt::format("attribute \"{}\": value \"{}\" is not a number, "
-                            "but column \"{}\" has numbers",
-                            spec.name, shorten(text), column.name));
-  }
-  cell.text = number_text(cell.number);
-  return cell;
-}
-
-std::vector<Cell> parse_value(const std::string& value,
-                              const std::vector<const Column*>& columns,
-                              const AttributeSpec& spec) {
-  std::vector<std::string> texts;
-  std::size_t begin = 0;
-  while (columns.size() > 1) {
-    const std::size_t end = value.find(kJoint, begin);
-    if (end == std::string::npos) break;
-    texts.push_back(value.substr(begin, end - begin));
-    begin = end + kJoint.size();
-  }
-  texts.push_back(value.substr(begin));
-  if (texts.size() != columns.size()) {
-    throw Error(
-        ErrorKind::bad_task,
-        fmt::format("attribute \"{}\": value \"{}\" has {} part(s), its {} columns need {}",
-                    spec.name, shorten(value), texts.size(), columns.size(),
-                    columns.size()),
-        "write the parts in the columns' order, joined by \" / \"");
-  }
-  std::vector<Cell> cells;
-  for (std::size_t c = 0; c < columns.size(); ++c)
-    cells.push_back(parse_cell(texts[c], *columns[c], spec));
-  return cells;
-}
-
-std::optional<std::vector<Cell>> row_value(const std::vector<const Column*>& columns,
-                                           Index row) {
-  std::vector<Cell> cells;
-  for (const Column* column : columns) {
-    Cell cell{.text = column->text(row), .number = 0};
-    if (cell.text.empty()) return std::nullopt;
-    if (column->kind == ColumnKind::number) cell.number = column->numbers[to_size(row)];
-    cells.push_back(std::move(cell));
-  }
-  return cells;
-}
-
-// Codes of the rows. Unless the values are named, those that the table has are added.
-class CodeReader {
- public:
-  CodeReader(const std::vector<const Column*>& columns, bool named, Attribute& attribute)
-      : columns_(columns), named_(named), attribute_(attribute) {
-    for (std::size_t v = 0; v < attribute.values.size(); ++v)
-      index_.emplace(attribute.values[v], static_cast<std::int32_t>(v));
-  }
-
-  void read(Index rows) {
-    // One category column, the usual case: one look-up per level instead of one per row.
-    const bool by_level = columns_.size() == 1 && columns_[0]->kind == ColumnKind::category;
-    constexpr std::int32_t kUnknown = -2;
-    std::vector<std::int32_t> of_level(by_level ? columns_[0]->levels.size() : 0, kUnknown);
-    attribute_.code.assign(to_size(rows), -1);
-    for (Index row = 0; row < rows; ++row) {
-      std::int32_t& code = attribute_.code[to_size(row)];
-      if (!by_level) {
-        code = find(row);
-      } else if (const std::int32_t level = columns_[0]->codes[to_size(row)]; level >= 0) {
-        std::int32_t& known = of_level[to_size(level)];
-        if (known == kUnknown) known = find(row);
-        code = known;
-      }
-    }
-  }
-
- private:
-  std::int32_t find(Index row) {
-    auto cells = row_value(columns_, row);
-    if (!cells) return -1;
-    const std::string text = join(*cells);
-    if (const auto found = index_.find(text); found != index_.end()) return found->second;
-    if (named_ || attribute_.values.size() > kMostValues) return -1;
-    const auto code = static_cast<std::int32_t>(attribute_.values.size());
-    index_.emplace(text, code);
-    attribute_.values.push_back(text);
-    attribute_.cells.push_back(std::move(*cells));
-    return code;
-  }
-
-  const std::vector<const Column*>& columns_;
-  bool named_;
-  Attribute& attribute_;
-  std::map<std::string, std::int32_t> index_;
-};
-
-void sort_values(Attribute& attribute) {
-  const std::vector<Index> counts = attribute.counts();
-  std::vector<std::int32_t> order(attribute.values.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    const std::size_t i = to_size(a);
-    const std::size_t j = to_size(b);
-    return counts[i] != counts[j] ? counts[i] > counts[j]
-                                  : attribute.values[i] < attribute.values[j];
-  });
-  std::vector<std::int32_t> place(order.size());
-  const Attribute old = attribute;
-  for (std::size_t v = 0; v < order.size(); ++v) {
-    attribute.values[v] = old.values[to_size(order[v])];
-    attribute.cells[v] = old.cells[to_size(order[v])];
-    place[to_size(order[v])] = static_cast<std::int32_t>(v);
-  }
-  for (std::int32_t& code : attribute.code)
-    if (code >= 0) code = place[to_size(code)];
-}
-
-void check_values(const Attribute& attribute, const Table& table, bool named) {
-  const auto fail = [&](const std::string& what, const std::string& hint = "") {
-    throw Error(
-        ErrorKind::bad_data,
-        fmt::format("attribute \"{}\" in {}: {}", attribute.name, table.source, what),
-        hint);
-  };
-  if (attribute.values.size() > kMostValues) {
-    fail(fmt::format("more than {} different values", kMostValues),
-         "name the ones to compare: values = [...]");
-  }
-  if (attribute.values.size() < 2 && named) {
-    throw Error(
-        ErrorKind::bad_task,
-        fmt::format("attribute \"{}\": values names one value, at least two are needed",
-                    attribute.name));
-  }
-  if (attribute.values.empty()) fail("no row has a value");
-  if (attribute.values.size() < 2) {
-    fail(fmt::format("every row has the value \"{}\", two values are needed",
-                     attribute.values[0]),
-         "add rows with another value, or name it in task.toml: values = [...]");
-  }
-  if (std::all_of(attribute.code.begin(), attribute.code.end(),
-                  [](auto code) { return code < 0; })) {
-    fail("no row has one of the values " + quoted(attribute.values, 12));
-  }
+[[noreturn]] void fail_data(const std::string& attribute, const std::string& source,
+                            const std::string& what, const std::string& hint = "") {
+  throw Error(ErrorKind::bad_data,
+              fmt::format("attribute \"{}\" in {}: {}", attribute, source, what), hint);
 }
 
 void set_reference(Attribute& attribute, const AttributeSpec& spec) {
@@ -219,6 +69,41 @@ void set_reference(Attribute& attribute, const AttributeSpec& spec) {
                           spec.name, spec.reference, quoted(attribute.values, 12)));
 }
 
+struct Counted {
+  std::string value;
+  std::vector<Cell> cells;
+  Index rows = 0;
+};
+
+// Values with most rows first, ties by text.
+void set_values(std::vector<Counted> counted, Attribute& attribute) {
+  std::sort(counted.begin(), counted.end(), [](const Counted& a, const Counted& b) {
+    return a.rows != b.rows ? a.rows > b.rows : a.value < b.value;
+  });
+  attribute.values.clear();
+  attribute.cells.clear();
+  for (Counted& one : counted) {
+    attribute.values.push_back(std::move(one.value));
+    attribute.cells.push_back(std::move(one.cells));
+  }
+}
+
+void check_found(const Attribute& attribute, const std::string& source) {
+  const std::vector<std::string>& values = attribute.values;
+  if (values.size() > kMostValues) {
+    fail_data(attribute.name, source,
+              fmt::format("more than {} different values", kMostValues),
+              "name the ones to compare: values = [...]");
+  }
+  if (values.empty()) fail_data(attribute.name, source, "no row has a value");
+  if (values.size() < 2) {
+    fail_data(
+        attribute.name, source,
+        fmt::format("every row has the value \"{}\", two values are needed", values[0]),
+        "add rows with another value, or name it in task.toml: values = [...]");
+  }
+}
+
 }  // namespace
 
 std::vector<Index> Attribute::counts() const {
@@ -228,55 +113,150 @@ std::vector<Index> Attribute::counts() const {
   return counts;
 }
 
-Attribute read_attribute(const Table& table, const AttributeSpec& spec) {
-  Attribute attribute;
-  attribute.name = spec.name;
-  attribute.columns =
-      spec.columns.empty() ? std::vector<std::string>{spec.name} : spec.columns;
-  std::vector<const Column*> columns;
-  for (const std::string& name : attribute.columns) columns.push_back(&table.column(name));
-  const bool named = !spec.values.empty();
-  for (const Column* column : columns)
-    if (!named && column->kind == ColumnKind::number) fail_numbers(table, *column, spec);
-  for (const std::string& value : spec.values) {
-    std::vector<Cell> cells = parse_value(value, columns, spec);
-    std::string text = join(cells);
-    if (std::find(attribute.values.begin(), attribute.values.end(), text) !=
-        attribute.values.end()) {
-      throw Error(ErrorKind::bad_task,
-                  fmt::format("attribute \"{}\": value \"{}\" is named twice", spec.name,
-                              shorten(value)));
-    }
-    attribute.values.push_back(std::move(text));
-    attribute.cells.push_back(std::move(cells));
+AttributeSurvey::AttributeSurvey(AttributeSpec spec, std::uint64_t seed)
+    : spec_(std::move(spec)), seed_(seed) {}
+
+// What the first block tells: its name, and of which kind the columns are.
+void AttributeSurvey::begin(const Table& block) {
+  begun_ = true;
+  source_ = block.source;
+  named_.name = spec_.name;
+  named_.columns = columns_of(spec_);
+  if (!spec_.values.empty()) named_ = named_values(spec_, block);
+  if (!spec_.cuts.empty()) named_.values = range_names(named_.cuts = spec_.cuts);
+  rows_.assign(named_.values.size(), 0);
+  named_.groups = named_.values;
+  named_.groups.emplace_back(kMissingGroup);
+}
+
+void AttributeSurvey::add(const Table& block) {
+  if (!begun_) begin(block);
+  if (spec_.quantiles > 0) {
+    add_numbers(block.column(named_.columns[0]));
+  } else if (!rows_.empty()) {
+    add_named(block);
+  } else {
+    add_found(block);
   }
-  CodeReader(columns, named, attribute).read(table.rows());
-  check_values(attribute, table, named);
-  sort_values(attribute);
-  set_reference(attribute, spec);
+}
+
+// All numbers while they are few; then every further one takes the place of a random one
+// with the chance that keeps all equally likely to be in the sample.
+void AttributeSurvey::add_numbers(const Column& column) {
+  if (column.kind != ColumnKind::number) {
+    throw Error(
+        ErrorKind::bad_task,
+        fmt::format("attribute \"{}\": column \"{}\" of {} has categories; "
+                    "quantiles are for numbers",
+                    spec_.name, column.name, source_),
+        fmt::format("[types] {} = \"number\", or leave quantiles out", column.name));
+  }
+  for (const double number : column.numbers) {
+    if (std::isnan(number)) {
+      ++missing_;
+      continue;
+    }
+    const Index place = numbers_seen_++;
+    if (numbers_.size() < kMostNumbers) {
+      numbers_.push_back(number);
+      continue;
+    }
+    const Index other =
+        Rng(seed_, "quantiles", static_cast<std::uint64_t>(place)).below(place + 1);
+    if (other < static_cast<Index>(kMostNumbers)) numbers_[to_size(other)] = number;
+  }
+}
+
+void AttributeSurvey::add_named(const Table& block) {
+  std::vector<std::int32_t> group;
+  read_groups(named_, block, group);
+  for (const std::int32_t g : group)
+    if (g >= 0) g == std::ssize(rows_) ? ++missing_ : ++rows_[to_size(g)];
+}
+
+// Rows are counted by the codes of their levels; texts are looked at once per level, or
+// once per combination of levels.
+void AttributeSurvey::add_found(const Table& block) {
+  std::vector<const Column*> columns;
+  for (const std::string& name : named_.columns) columns.push_back(&block.column(name));
+  for (const Column* column : columns)
+    if (column->kind == ColumnKind::number) fail_numbers(block, *column, spec_);
+  const auto found = [&](const std::vector<std::int32_t>& levels, Index rows) {
+    std::vector<Cell> cells;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      cells.push_back({.text = columns[c]->levels[to_size(levels[c])], .number = 0});
+    std::string text = join_cells(cells);
+    if (found_.size() > kMostValues && !found_.contains(text)) return;
+    Found& one = found_[std::move(text)];
+    one.cells = std::move(cells);
+    one.rows += rows;
+  };
+  if (columns.size() == 1) {
+    std::vector<Index> rows(columns[0]->levels.size(), 0);
+    for (const std::int32_t level : columns[0]->codes)
+      level < 0 ? ++missing_ : ++rows[to_size(level)];
+    for (std::size_t level = 0; level < rows.size(); ++level)
+      if (rows[level] > 0) found({static_cast<std::int32_t>(level)}, rows[level]);
+    return;
+  }
+  std::map<std::vector<std::int32_t>, Index> rows;
+  std::vector<std::int32_t> levels(columns.size());
+  for (std::size_t row = 0; row < to_size(block.rows()); ++row) {
+    for (std::size_t c = 0; c < columns.size(); ++c) levels[c] = columns[c]->codes[row];
+    const bool missing = std::any_of(levels.begin(), levels.end(),
+                                     [](std::int32_t level) { return level < 0; });
+    missing ? ++missing_ : ++rows[levels];
+  }
+  for (const auto& [combination, count] : rows) found(combination, count);
+}
+
+Attribute AttributeSurvey::quantiles() const {
+  Attribute attribute = named_;
+  if (numbers_.empty()) fail_data(spec_.name, source_, "no row has a value");
+  attribute.cuts = quantile_cuts(numbers_, spec_.quantiles);
+  if (attribute.cuts.empty()) {
+    fail_data(spec_.name, source_,
+              fmt::format("every row has the number {}, two are needed",
+                          number_text(numbers_[0])),
+              "add rows with another value");
+  }
+  attribute.values = range_names(attribute.cuts);
   return attribute;
 }
 
-Table join_groups(const Table& table, const Table& groups, const std::string& key) {
-  const Keys keys = read_keys(table, groups, key);
-  const auto rows = index_keys(keys.right, groups, key);
-  std::vector<Index> partner;
-  partner.reserve(keys.left.size());
-  for (std::size_t i = 0; i < keys.left.size(); ++i) {
-    const auto found = rows.find(keys.left[i]);
-    if (found == rows.end()) {
-      throw Error(ErrorKind::bad_data,
-                  fmt::format("{}, column \"{}\": no row of {} has \"{}\"",
-                              table.where(static_cast<Index>(i)), key, groups.source,
-                              shorten(keys.left[i])),
-                  "every row needs its group");
-    }
-    partner.push_back(found->second);
+Attribute AttributeSurvey::finish() const {
+  Attribute attribute = named_;
+  if (spec_.quantiles > 0) {
+    attribute = quantiles();
+  } else if (spec_.cuts.empty()) {
+    std::vector<Counted> counted;
+    for (std::size_t v = 0; v < named_.values.size(); ++v)
+      counted.push_back({named_.values[v], named_.cells[v], rows_[v]});
+    for (const auto& [value, found] : found_)
+      counted.push_back({value, found.cells, found.rows});
+    set_values(std::move(counted), attribute);
+    if (spec_.values.empty()) check_found(attribute, source_);
   }
-  Table result = table;
-  for (Column& column : select(groups, partner).columns)
-    if (table.find(column.name) == nullptr) result.columns.push_back(std::move(column));
-  return result;
+  if (!rows_.empty() &&
+      std::all_of(rows_.begin(), rows_.end(), [](Index rows) { return rows == 0; }))
+    fail_data(spec_.name, source_,
+              "no row has one of the values " + quoted(attribute.values, 12));
+  set_reference(attribute, spec_);
+  attribute.missing = missing_;
+  attribute.groups = attribute.values;
+  if (missing_ > 0) attribute.groups.emplace_back(kMissingGroup);
+  return attribute;
+}
+
+Attribute read_attribute(const Table& table, const AttributeSpec& spec) {
+  AttributeSurvey survey(spec);
+  survey.add(table);
+  Attribute attribute = survey.finish();
+  std::vector<std::int32_t> code;
+  read_codes(attribute, table, code);
+  attribute.code = std::move(code);
+  read_groups(attribute, table, attribute.group);
+  return attribute;
 }
 
 }  // namespace fmd

@@ -95,6 +95,17 @@ std::vector<std::string> JsonReader::texts(const char* key) const {
   return result;
 }
 
+std::vector<double> JsonReader::numbers(const char* key) const {
+  if (!at(key).is_array()) fail_field(key, "a list of numbers");
+  std::vector<double> result;
+  for (const json& element : at(key)) {
+    if (!element.is_number() || !std::isfinite(element.get<double>()))
+      fail_field(key, "a list of numbers");
+    result.push_back(element.get<double>());
+  }
+  return result;
+}
+
 std::vector<JsonReader> JsonReader::objects(const char* key) const {
   if (!at(key).is_array()) fail_field(key, "a list of objects");
   std::vector<JsonReader> result;

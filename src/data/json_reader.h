@@ -27,6 +27,7 @@ class JsonReader {
   [[nodiscard]] Index count(const char* key) const;    // 0 .. 2^53
   [[nodiscard]] bool flag(const char* key) const;
   [[nodiscard]] std::vector<std::string> texts(const char* key) const;
+  [[nodiscard]] std::vector<double> numbers(const char* key) const;  // finite
   [[nodiscard]] std::vector<JsonReader> objects(const char* key) const;
   [[nodiscard]] ColumnKind kind(const char* key) const;
   [[nodiscard]] std::map<std::string, ColumnKind> kinds(const char* key) const;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -57,6 +58,12 @@ std::vector<AttributeSpec> new_attributes(const Task& task,
     if (spec.columns.empty()) spec.columns = {spec.name};
     for (AttributeSpec& known : result) {
       if (known.name != spec.name) continue;
+      if (is_rich(known) && is_rich(spec) && known != spec) {
+        throw Error(
+            ErrorKind::bad_option,
+            fmt::format("attribute \"{}\" is asked for in two ways", shorten(spec.name)),
+            "name it once");
+      }
       if (!is_rich(known)) known = std::move(spec);
       return;
     }
@@ -66,7 +73,7 @@ std::vector<AttributeSpec> new_attributes(const Task& task,
   if (overrides.attribute_specs)
     for (const AttributeSpec& spec : *overrides.attribute_specs) add(spec);
   if (overrides.attributes)
-    for (const std::string& name : *overrides.attributes) add({.name = name});
+    for (const std::string& name : *overrides.attributes) add(parse_attribute(name));
   return result;
 }
 
@@ -92,6 +99,36 @@ bool is_pairs(const std::string& pairs) {
   return pairs == "flip" || (pairs.starts_with("given:") && pairs.size() > 6);
 }
 
+bool are_quantiles(Index quantiles) { return quantiles >= 2 && quantiles <= 100; }
+
+bool are_cuts(const std::vector<double>& cuts) {
+  const auto wrong = [](double a, double b) { return !(a < b); };
+  const auto finite = [](double cut) { return std::isfinite(cut); };
+  return !cuts.empty() && cuts.size() < 100 &&
+         std::all_of(cuts.begin(), cuts.end(), finite) &&
+         std::adjacent_find(cuts.begin(), cuts.end(), wrong) == cuts.end();
+}
+
+std::string contradiction(const AttributeSpec& spec) {
+  const auto fail = [&spec](const char* what) {
+    return fmt::format("attribute \"{}\": {}", shorten(spec.name), what);
+  };
+  if (spec.name.empty()) return "an attribute has no name";
+  if (!is_pairs(spec.pairs)) {
+    return fmt::format("attribute \"{}\": pairs is \"{}\", must be flip or given:FILE",
+                       spec.name, shorten(spec.pairs));
+  }
+  const int ways = (spec.quantiles != 0) + !spec.cuts.empty() + !spec.values.empty();
+  if (ways > 1) return fail("has more than one of values, quantiles and cuts");
+  if (spec.quantiles != 0 && !are_quantiles(spec.quantiles))
+    return fail("quantiles must be a whole number from 2 to 100");
+  if (!spec.cuts.empty() && !are_cuts(spec.cuts))
+    return fail("cuts must ascend, at most 99 of them");
+  if ((spec.quantiles != 0 || !spec.cuts.empty()) && spec.columns.size() > 1)
+    return fail("quantiles and cuts are for one column");
+  return "";
+}
+
 std::string contradiction(const Task& task) {
   const auto& classes = task.classes;
   for (auto at = classes.begin(); at != classes.end(); ++at)
@@ -109,13 +146,10 @@ std::string contradiction(const Task& task) {
     return fmt::format("rate is {}, must be between 0 and 1", *task.rate);
   }
   for (const AttributeSpec& spec : task.attributes) {
-    if (spec.name.empty()) return "an attribute has no name";
+    const std::string wrong = contradiction(spec);
+    if (!wrong.empty()) return wrong;
     if (task.find(spec.name) != &spec) {
       return fmt::format("attribute \"{}\" stands twice", shorten(spec.name));
-    }
-    if (!is_pairs(spec.pairs)) {
-      return fmt::format("attribute \"{}\": pairs is \"{}\", must be flip or given:FILE",
-                         spec.name, shorten(spec.pairs));
     }
     for (const std::string& column : spec.columns)
       if (!task.label.empty() && column == task.label)

@@ -46,6 +46,13 @@ void set_cells(const Attribute& attribute, std::size_t which, const PairPlan& pl
 }  // namespace
 
 PairPlan flip_plan(const Attribute& attribute, std::span<const Index> rows) {
+  if (!attribute.flips()) {
+    throw Error(ErrorKind::bad_task,
+                fmt::format("attribute \"{}\": ranges of a number are not flipped, as a "
+                            "range has no one value to flip to",
+                            attribute.name),
+                "name the numbers to flip between: values = [...]");
+  }
   PairPlan plan;
   plan.attribute = attribute.name;
   const auto values = static_cast<std::int32_t>(attribute.values.size());

@@ -72,6 +72,27 @@ const AttributeSpec* Task::find(const std::string& attribute) const {
   return at == attributes.end() ? nullptr : &*at;
 }
 
+AttributeSpec parse_attribute(const std::string& text) {
+  AttributeSpec spec{.name = text};
+  const std::size_t colon = text.rfind(':');
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size() ||
+      !std::all_of(text.begin() + static_cast<std::ptrdiff_t>(colon) + 1, text.end(),
+                   digit))
+    return spec;  // a colon may stand in a column's name
+  double number = 0;
+  const bool known =
+      parse_number(std::string_view(text).substr(colon + 1), number) == NumberText::number;
+  if (!known || !(number >= 2 && number <= 100)) {
+    throw Error(ErrorKind::bad_option,
+                fmt::format("attribute \"{}\": quantiles are from 2 to 100", shorten(text)),
+                "write COLUMN:4 for four quantiles of a column of numbers");
+  }
+  spec.name = text.substr(0, colon);
+  spec.quantiles = static_cast<Index>(number);
+  return spec;
+}
+
 Limit parse_limit(const std::string& text) {
   const auto fail = [&text](const char* what) {
     throw Error(

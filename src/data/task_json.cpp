@@ -12,11 +12,14 @@ using nlohmann::json;
 namespace {
 
 json to_object(const AttributeSpec& spec) {
-  return {{"name", spec.name},
-          {"columns", spec.columns},
-          {"pairs", spec.pairs},
-          {"values", spec.values},
-          {"reference", spec.reference}};
+  json object = {{"name", spec.name},
+                 {"columns", spec.columns},
+                 {"pairs", spec.pairs},
+                 {"values", spec.values},
+                 {"reference", spec.reference}};
+  if (spec.quantiles > 0) object["quantiles"] = spec.quantiles;
+  if (!spec.cuts.empty()) object["cuts"] = spec.cuts;
+  return object;
 }
 
 AttributeSpec read_attribute_spec(const JsonReader& object) {
@@ -26,6 +29,8 @@ AttributeSpec read_attribute_spec(const JsonReader& object) {
   spec.pairs = object.text("pairs");
   spec.values = object.texts("values");
   spec.reference = object.text("reference");
+  if (object.has("quantiles")) spec.quantiles = object.count("quantiles");
+  if (object.has("cuts")) spec.cuts = object.numbers("cuts");
   return spec;
 }
 

@@ -9,7 +9,13 @@ namespace fmd {
 // flip or given:FILE
 [[nodiscard]] bool is_pairs(const std::string& pairs);
 
-// What in the task contradicts itself; "" when nothing does.
+// 2 to 100.
+[[nodiscard]] bool are_quantiles(Index quantiles);
+// 1 to 99 finite numbers that ascend.
+[[nodiscard]] bool are_cuts(const std::vector<double>& cuts);
+
+// What in the attribute or the task contradicts itself; "" when nothing does.
+[[nodiscard]] std::string contradiction(const AttributeSpec& spec);
 [[nodiscard]] std::string contradiction(const Task& task);
 
 }  // namespace fmd

@@ -63,6 +63,21 @@ class TomlReader {
     return *value;
   }
 
+  [[nodiscard]] std::vector<double> numbers(const toml::node& node,
+                                            std::string_view key) const {
+    const toml::array* array = node.as_array();
+    if (array == nullptr) fail(node, key, "must be a list of numbers, as in [25, 45, 65]");
+    std::vector<double> result;
+    for (const toml::node& element : *array) {
+      const auto value =
+          element.is_number() ? element.value<double>() : std::optional<double>();
+      if (!value || !std::isfinite(*value))
+        fail(element, key, "must be a list of numbers, as in [25, 45, 65]");
+      result.push_back(*value);
+    }
+    return result;
+  }
+
   [[nodiscard]] const toml::table& table(const toml::node& node,
                                          std::string_view key) const {
     const toml::table* result = node.as_table();
@@ -94,8 +109,8 @@ std::string read_threshold(const TomlReader& reader, const toml::node& node) {
 }
 
 AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
-  static const std::vector<std::string> kKeys = {"name", "columns", "pairs", "values",
-                                                 "reference"};
+  static const std::vector<std::string> kKeys = {
+      "name", "columns", "pairs", "values", "reference", "quantiles", "cuts"};
   AttributeSpec spec;
   for (const auto& [toml_key, node] : table) {
     const std::string_view key = toml_key.str();
@@ -112,12 +127,21 @@ AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
       if (spec.values.size() < 2) reader.fail(node, key, "needs at least two values");
     } else if (key == "reference") {
       spec.reference = reader.text(node, key);
+    } else if (key == "quantiles") {
+      spec.quantiles = reader.count(node, key);
+      if (!are_quantiles(spec.quantiles))
+        reader.fail(node, key, "must be a whole number from 2 to 100");
+    } else if (key == "cuts") {
+      spec.cuts = reader.numbers(node, key);
+      if (!are_cuts(spec.cuts)) reader.fail(node, key, "must ascend, at most 99 of them");
     } else {
       reader.fail_unknown(node, key, kKeys);
     }
   }
   if (spec.name.empty()) reader.fail(table, "attributes", "an attribute has no name");
   if (spec.columns.empty()) spec.columns = {spec.name};
+  const std::string wrong = contradiction(spec);
+  if (!wrong.empty()) reader.fail(table, "attributes", wrong);
   return spec;
 }
 

@@ -19,6 +19,14 @@ GroupOptions group_options(const Task& task, const AuditOptions& options, int re
           .reference = reference};
 }
 
+// Nobody is compared against people of whom nothing is known, though they be the most.
+int reference_of(const Attribute& attribute, const Task& task) {
+  if (attribute.reference >= 0 || attribute.missing == 0) return attribute.reference;
+  const std::vector<Index> counts = attribute.counts();
+  const auto largest = std::max_element(counts.begin(), counts.end());
+  return *largest < task.min_group ? -1 : static_cast<int>(largest - counts.begin());
+}
+
 void add_intersections(const Scored& scored, const Task& task,
                        const std::vector<AuditedAttribute>& attributes,
                        const AuditOptions& options, const Exec& exec, AuditReport& report) {
@@ -26,7 +34,7 @@ void add_intersections(const Scored& scored, const Task& task,
     for (std::size_t b = a + 1; b < attributes.size(); ++b) {
       const Attribute& first = *attributes[a].attribute;
       const Attribute& second = *attributes[b].attribute;
-      const Crossed cells = cross(first.values, first.code, second.values, second.code);
+      const Crossed cells = cross(first.groups, first.group, second.groups, second.group);
       report.intersections.push_back(
           group_report(scored, fmt::format("{} x {}", first.name, second.name),
                        cells.values, cells.code, group_options(task, options, -1), exec));
@@ -150,10 +158,14 @@ AuditReport audit_scores(const Scored& scored, const Task& task,
                                 .min_rows = task.min_group},
                                exec);
     } else {
-      audit.flip_reason = input.reads == Reads::no ? "not_an_input" : "no_pairs";
+      audit.flip_reason = input.reads == Reads::no ? "not_an_input"
+                          : attribute.flips()      ? "no_pairs"
+                                                   : "ranges_of_a_number";
     }
-    audit.groups = group_report(scored, attribute.name, attribute.values, attribute.code,
-                                group_options(task, options, attribute.reference), exec);
+    audit.cuts = attribute.cuts;
+    audit.groups =
+        group_report(scored, attribute.name, attribute.groups, attribute.group,
+                     group_options(task, options, reference_of(attribute, task)), exec);
     report.attributes.push_back(std::move(audit));
   }
   if (options.intersections)
@@ -186,7 +198,7 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
       csv.types[task.id] = ColumnKind::category;
       const Table given = read_csv(spec.pairs.substr(6), csv);
       pairs[a] = make_given_pairs(model, study, a, given, task.id, rows, exec);
-    } else if (study.reads[a] == Reads::yes) {
+    } else if (study.reads[a] == Reads::yes && study.attributes[a].flips()) {
       pairs[a] = make_flip_pairs(model, study, a, rows, exec);
     }
   }

@@ -185,7 +185,7 @@ Moved what_moved(const Model& before, const Model& after, const Study& study,
   for (std::size_t a = 0; a < study.attributes.size(); ++a) {
     const bool target = std::find(repaired.begin(), repaired.end(),
                                   study.attributes[a].name) != repaired.end();
-    if (!target && study.reads[a] == Reads::yes)
+    if (!target && study.reads[a] == Reads::yes && study.attributes[a].flips())
       gaps_moved(before, after, study, a, options, exec, moved.measures);
     differences_moved(was, is, study, a, options, exec, moved.measures);
     auc_moved(was, is, study.attributes[a], moved.measures);

@@ -28,7 +28,7 @@ std::vector<std::size_t> repair_list(const Study& study, const DebiasOptions& op
   }
   if (!options.repair.empty()) return list;
   for (std::size_t a = 0; a < study.attributes.size(); ++a)
-    if (study.reads[a] == Reads::yes) list.push_back(a);
+    if (study.reads[a] == Reads::yes && study.attributes[a].flips()) list.push_back(a);
   if (list.empty()) {
     throw Error(ErrorKind::attribute_not_read,
                 study.attributes.empty() ? "debias: no attribute is named"

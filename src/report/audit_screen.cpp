@@ -75,15 +75,20 @@ const FlipCell* find_cell(const FlipReport& flip, int from, int to) {
   return nullptr;
 }
 
+std::string no_flip_words(const std::string& reason) {
+  if (reason == "not_an_input")
+    return "not read by the model: no flip test; see the groups";
+  if (reason == "ranges_of_a_number")
+    return "ranges of a number have no one value to flip to: no flip test";
+  return "no pairs were given: no flip test";
+}
+
 std::string flip_part(const AuditReport& r) {
   std::string out =
       "\nFLIP TEST  one column changed, the rest kept      flip gap       answers change\n";
   for (const AttributeAudit& a : r.attributes) {
     if (!a.flip) {
-      out += fmt::format("  {:<8} {}\n", clip(a.name, 8),
-                         a.flip_reason == "not_an_input"
-                             ? "not read by the model: no flip test; see the groups"
-                             : "no pairs were given: no flip test");
+      out += fmt::format("  {:<8} {}\n", clip(a.name, 8), no_flip_words(a.flip_reason));
       continue;
     }
     const FlipReport& flip = *a.flip;

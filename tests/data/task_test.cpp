@@ -48,6 +48,35 @@ Task full_task() {
   return task;
 }
 
+TEST(ParseAttribute, AColonAndANumberAskForQuantiles) {
+  EXPECT_EQ(parse_attribute("age:4"), (AttributeSpec{.name = "age", .quantiles = 4}));
+  EXPECT_EQ(parse_attribute("a:b"), (AttributeSpec{.name = "a:b"}));
+  EXPECT_EQ(parse_attribute("a:"), (AttributeSpec{.name = "a:"}));
+  EXPECT_EQ(parse_attribute("a:b:10"), (AttributeSpec{.name = "a:b", .quantiles = 10}));
+  for (const char* text : {"age:1", "age:0", "age:101", "age:99999999999999999999"})
+    EXPECT_ERROR(parse_attribute(text), ErrorKind::bad_option,
+                 "quantiles are from 2 to 100");
+}
+
+TEST(Task, RangesOfNumbersComeBack) {
+  const TaskOverrides read = parse_task(
+      "[[attributes]]\nname = \"age\"\nquantiles = 4\n"
+      "[[attributes]]\nname = \"hours\"\ncuts = [20, 39.5, 41]\n",
+      "task.toml");
+  const Task task = merge({}, read);
+  EXPECT_EQ(task.attributes[0].quantiles, 4);
+  EXPECT_EQ(task.attributes[1].cuts, (std::vector<double>{20, 39.5, 41}));
+  EXPECT_EQ(task_from_json(to_json(task), "again"), task);
+  // A flag that names it keeps them, one that says more replaces them.
+  EXPECT_EQ(merge(task, {.attributes = Texts{"age"}}).attributes[0].quantiles, 4);
+  EXPECT_EQ(merge(task, {.attributes = Texts{"age:5"}}).attributes[0].quantiles, 5);
+  EXPECT_ERROR(merge(task, {.attributes = Texts{"age:5", "age:4"}}), ErrorKind::bad_option,
+               "\"age\" is asked for in two ways");
+  Task wrong = task;
+  wrong.attributes[0].values = {"1", "2"};
+  EXPECT_ERROR(merge(wrong, {}), ErrorKind::bad_task, "more than one of values, quantiles");
+}
+
 TEST(TaskToml, ReadsEveryKey) {
   const TaskOverrides read = read_toml(R"(
 label = "income"

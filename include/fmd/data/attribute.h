@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,23 +17,80 @@ struct Cell {
 
 // An attribute's value for every row of a table, and what each value means in the columns
 // that carry it. Values with most rows come first (ties by text), so value 0 is the largest
-// group.
+// group; ranges of a number stand in their order.
 struct Attribute {
   std::string name;
   std::vector<std::string> columns;
   std::vector<std::string> values;       // for several columns joined by " / "
-  std::vector<std::vector<Cell>> cells;  // [value][column]
-  std::vector<std::int32_t> code;        // per row; -1 = missing or not among the values
-  std::int32_t reference = -1;  // value that the others are compared against; -1 = none
+  std::vector<std::vector<Cell>> cells;  // [value][column]; none for ranges of a number
+  std::vector<double> cuts;  // ranges of a number: value k has cuts[k-1] <= x < cuts[k]
+  std::vector<std::int32_t> code;  // per row; -1 = missing or not among the values
+  std::int32_t reference = -1;     // value that the others are compared against; -1 = none
+
+  // Whom to compare: the values and, where rows lack the attribute, kMissingGroup as the
+  // last one. It is a group of people, but no value to flip to or from.
+  std::vector<std::string> groups;
+  std::vector<std::int32_t> group;  // per row, into groups; -1 = not among the values
+  Index missing = 0;                // rows that lack it
 
   [[nodiscard]] std::vector<Index> counts() const;  // rows per value
+  // A range has no one value that a row could be flipped to.
+  [[nodiscard]] bool flips() const { return cuts.empty(); }
 };
 
-// Reads the attribute's columns. spec.values names the values to use, also such that no row
-// of this table has (count 0); without it a category column gives all its values (at most
-// 256), and a number column is an error that names `values`: which numbers are groups
-// cannot be guessed. Throws Error(missing_column), Error(bad_task: a value or reference
-// that cannot be) and Error(bad_data: fewer than two values, or no row has one of them).
+inline constexpr const char* kMissingGroup = "(missing)";
+
+// What values an attribute has, from a first look at the rows, block after block.
+// spec.values names the values to use, also such that no row has (count 0); spec.quantiles
+// or spec.cuts divides a number column into ranges; without these a category column gives
+// all its values (at most 256), and a number column is an error that names the three: which
+// numbers are groups cannot be guessed.
+class AttributeSurvey {
+ public:
+  explicit AttributeSurvey(AttributeSpec spec, std::uint64_t seed = 1);
+
+  // Blocks of one table, in order. Throws Error(missing_column) and Error(bad_task: a value
+  // or a column that cannot be).
+  void add(const Table& block);
+
+  // The attribute without codes. Quantiles cut at numbers that rows have, where equal
+  // numbers begin or end, as near to equal shares as these allow; fewer different numbers
+  // than quantiles give fewer ranges. They are exact up to 1,000,000 rows and beyond that
+  // those of as many rows drawn by the seed. Throws Error(bad_task: reference is no value)
+  // and Error(bad_data: fewer than two values, or no row has one of them).
+  [[nodiscard]] Attribute finish() const;
+
+ private:
+  void begin(const Table& block);
+  void add_numbers(const Column& column);
+  void add_named(const Table& block);
+  void add_found(const Table& block);
+  [[nodiscard]] Attribute quantiles() const;
+
+  AttributeSpec spec_;
+  std::uint64_t seed_;
+  bool begun_ = false;
+  std::string source_;
+  Attribute named_;          // of the values or cuts that the spec names
+  std::vector<Index> rows_;  // of each of them
+  struct Found {
+    std::vector<Cell> cells;
+    Index rows = 0;
+  };
+  std::map<std::string, Found> found_;  // without named values: what the rows have
+  std::vector<double> numbers_;         // of a number column, or a sample of them
+  Index numbers_seen_ = 0;
+  Index missing_ = 0;
+};
+
+// Codes of a block's rows: one look-up per level of a category, not per row.
+void read_codes(const Attribute& attribute, const Table& block,
+                std::vector<std::int32_t>& code);
+// The same into attribute.groups.
+void read_groups(const Attribute& attribute, const Table& block,
+                 std::vector<std::int32_t>& group);
+
+// Survey and codes of a whole table. Throws what these throw.
 [[nodiscard]] Attribute read_attribute(const Table& table, const AttributeSpec& spec);
 
 // The columns of `groups` (a second file) joined to `table` by the key column that both

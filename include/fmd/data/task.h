@@ -18,9 +18,14 @@ struct AttributeSpec {
   std::string pairs = "flip";             // flip | given:FILE
   std::vector<std::string> values = {};   // to flip between and to compare; empty = all
   std::string reference = "";             // groups are compared against it; empty = none
+  Index quantiles = 0;  // of a number: this many ranges with equal shares; 0 = none
+  std::vector<double> cuts = {};  // of a number: where ranges begin, ascending
 
   bool operator==(const AttributeSpec&) const = default;
 };
+
+// "sex", or "age:4" for four quantiles of a number. Throws Error(bad_option).
+[[nodiscard]] AttributeSpec parse_attribute(const std::string& text);
 
 // "co:sex=.02": a limit or a target on a measure, of one attribute or ("co=.02") of each.
 struct Limit {
@@ -91,7 +96,8 @@ struct TaskOverrides {
 
 // Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or
 // "rate=R"), weight, id, ignore, unseen, min_group, min_label, [types], [[attributes]]
-// (name, columns, pairs, values, reference) or attributes = ["sex", "race"], [limits]
+// (name, columns, pairs, values, reference, quantiles, cuts) or attributes = ["sex",
+// "race"], [limits]
 // ("co:sex" = 0.02). Throws Error(bad_task) with file, line and key; an unknown key is an
 // error that lists the keys.
 [[nodiscard]] TaskOverrides read_task(const std::filesystem::path& path);

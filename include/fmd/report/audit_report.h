@@ -18,9 +18,10 @@ enum class Reads { no, yes, unknown };
 struct AttributeAudit {
   std::string name;
   std::vector<std::string> values;
+  std::vector<double> cuts;  // ranges of a number begin here; empty = values as they are
   Reads reads = Reads::unknown;
   std::optional<FlipReport> flip;  // none: see flip_reason
-  std::string flip_reason;         // "not_an_input" | "no_pairs"
+  std::string flip_reason;         // "not_an_input" | "no_pairs" | "ranges_of_a_number"
   std::string pairs = "flip";      // "flip" | "given"
   GroupReport groups;
 };
