@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/gate.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/pipeline/baseline.h"
+#include "fmd/pipeline/scan.h"
 
 namespace fmd::cli {
 namespace {
@@ -14,18 +17,13 @@ struct Args {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, scores, pair_scores, out, on_unclear = "exit-3";
-  std::vector<std::string> limits;
+  std::string model, data, scores, pair_scores, out;
+  GateArgs gate;
   AuditOptions options;
+  ScanOptions scanned;
+  bool scan = false;
   bool force = false;
 };
-
-Task with_limits(Task task, const std::vector<std::string>& limits) {
-  if (limits.empty()) return task;
-  task.limits.clear();
-  for (const std::string& text : limits) task.limits.push_back(parse_limit(text));
-  return task;
-}
 
 void require_attributes(const Task& task) {
   if (!task.attributes.empty()) return;
@@ -33,10 +31,29 @@ void require_attributes(const Task& task) {
               "say whom to compare: --attribute COLUMN");
 }
 
+// The earlier model on the same rows; the earlier audit, when given, must be of it.
+BaselineReport compare_with_model(const Args& args, const Model& now, const Study& study,
+                                  const std::vector<std::optional<StudyPairs>>& pairs,
+                                  const AuditReport& report, const Exec& exec) {
+  const std::string& file = args.gate.baseline_model;
+  const std::string sha256 = file_sha256(file);
+  if (!args.gate.baseline.empty() &&
+      read_audit(args.gate.baseline).model_sha256 != sha256) {
+    throw Error(ErrorKind::wrong_model,
+                fmt::format("{} is not an audit of {}", args.gate.baseline, file),
+                "give the model that was audited then, or leave --baseline out");
+  }
+  BaselineReport baseline =
+      compare_models(open_model(file), now, study, pairs, report, args.options, exec);
+  baseline.earlier.file = baseline.earlier.model =
+      std::filesystem::path(file).filename().string();
+  baseline.earlier.model_sha256 = sha256;
+  return baseline;
+}
+
 AuditReport audit_a_model(const Args& args, const Exec& exec) {
   Model model = open_model(args.model);
-  model.task =
-      with_limits(effective_task(model.task, args.common, args.flags), args.limits);
+  model.task = with_limits(effective_task(model.task, args.common, args.flags), args.gate);
   require_attributes(model.task);
   const Table table = read_for(model, model.task, args.data, args.groups);
   Study study = make_study(model, table, model.task, false, exec);
@@ -45,15 +62,25 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
   AuditReport report = audit_model(model, study, pairs, args.options, exec);
   report.model = std::filesystem::path(args.model).filename().string();
   report.model_sha256 = file_sha256(args.model);
+  if (!args.gate.baseline_model.empty())
+    report.baseline = compare_with_model(args, model, study, pairs, report, exec);
   return report;
 }
 
-AuditReport audit_scores_file(const Args& args, const Exec& exec) {
+// Scores of another program and the task that flags and task.toml make of them.
+struct ScoresFile {
   Task task;
+  Table table;
+  CsvOptions csv;
+};
+
+ScoresFile read_scores_file(const Args& args) {
+  ScoresFile result;
+  Task& task = result.task;
+  CsvOptions& csv = result.csv;
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
   task.label = args.flags.label.value_or(file.label.value_or(""));
-  CsvOptions csv;
   if (file.types) csv.types = *file.types;
   if (!task.label.empty()) csv.types[task.label] = ColumnKind::category;
   for (const std::string& text :
@@ -62,7 +89,8 @@ AuditReport audit_scores_file(const Args& args, const Exec& exec) {
     csv.types.emplace(spec.name,
                       spec.quantiles > 0 ? ColumnKind::number : ColumnKind::category);
   }
-  Table scores = read_csv(args.scores, csv);
+  Table& scores = result.table;
+  scores = read_csv(args.scores, csv);
   if (!args.groups.file.empty()) {
     csv.types[args.groups.key] = ColumnKind::category;
     scores = join_groups(read_csv(args.scores, csv), read_csv(args.groups.file, csv),
@@ -74,8 +102,13 @@ AuditReport audit_scores_file(const Args& args, const Exec& exec) {
   } else if (!file.classes) {
     task.classes = {"no", args.flags.positive.value_or(file.positive.value_or("yes"))};
   }
-  task = with_limits(merge(merge(task, file), args.flags), args.limits);
+  task = with_limits(merge(merge(task, file), args.flags), args.gate);
   if (task.binary() && task.favorable.empty()) task.favorable = task.classes[1];
+  return result;
+}
+
+AuditReport audit_scores_file(const Args& args, const Exec& exec) {
+  auto [task, scores, csv] = read_scores_file(args);
   require_attributes(task);
   std::optional<Table> pairs;
   if (!args.pair_scores.empty()) {
@@ -88,15 +121,65 @@ AuditReport audit_scores_file(const Args& args, const Exec& exec) {
   return report;
 }
 
-int exit_for(const AuditReport& report, const std::string& on_unclear) {
-  if (report.verdict == Verdict::fail) return 1;
-  if (report.verdict != Verdict::unclear) return 0;
-  if (on_unclear == "fail") return 1;
-  if (on_unclear == "exit-3") return 3;
-  // What cannot be judged at all stays unclear, whatever is asked for.
-  for (const LimitResult& limit : report.limits)
-    if (limit.verdict == Verdict::unclear && limit.lines.empty()) return 3;
+ScanReport scan(const Args& args, const Exec& exec) {
+  if (args.scores.empty()) {
+    Model model = open_model(args.model);
+    model.task = effective_task(model.task, args.common, args.flags);
+    Task no_attributes = model.task;
+    no_attributes.attributes.clear();
+    Study study = make_study(model, read_for(model, model.task, args.data, args.groups),
+                             no_attributes, false, exec);
+    study.sha256 = file_sha256(args.data);
+    ScanReport report = scan_model(model, study, args.scanned, exec);
+    report.model = std::filesystem::path(args.model).filename().string();
+    report.model_sha256 = file_sha256(args.model);
+    return report;
+  }
+  const ScoresFile file = read_scores_file(args);
+  ScanReport report = scan_files(file.table, read_scores(file.table, file.task), file.task,
+                                 args.scanned, exec);
+  report.data_sha256 = file_sha256(args.scores);
+  return report;
+}
+
+int run_scan(const Args& args) {
+  const GateArgs& gate = args.gate;
+  const bool judged = !gate.fail_over.empty() || !gate.fail_under.empty() ||
+                      !gate.baseline.empty() || !gate.baseline_model.empty();
+  if (judged ||
+      (!gate.format.empty() && gate.format != "screen" && gate.format != "json")) {
+    throw Error(
+        ErrorKind::bad_option,
+        "audit: --scan looks for suspects; it takes no limits, no baseline, and "
+        "writes screen or json",
+        "judge a column that it finds: fmd audit ... --attribute COLUMN --fail-over");
+  }
+  const Session session(args.common);
+  OutputFiles files({.force = args.force});
+  if (!args.out.empty()) files.reserve(args.out);
+  const ScanReport report = scan(args, session.exec());
+  if (!args.out.empty()) {
+    files.write(args.out, gate.format == "screen" ? screen(report) : to_json(report));
+    files.commit();
+  }
+  const bool json = args.common.json || (args.out.empty() && gate.format == "json");
+  print(json ? to_json(report) : screen(report));
   return 0;
+}
+
+void require_baseline(const Args& args) {
+  const GateArgs& gate = args.gate;
+  if (gate.fail_on_worse && gate.baseline.empty() && gate.baseline_model.empty()) {
+    throw Error(ErrorKind::bad_option,
+                "audit: --fail-on-worse needs something to compare with",
+                "give --baseline OLD.json or --baseline-model OLD.safetensors");
+  }
+  if (!gate.baseline_model.empty() && !args.scores.empty()) {
+    throw Error(
+        ErrorKind::bad_option,
+        "audit: --baseline-model needs MODEL and DATA, scores alone cannot be paired",
+        "give --baseline OLD.json");
+  }
 }
 
 int run(const Args& args) {
@@ -105,17 +188,26 @@ int run(const Args& args) {
     throw Error(ErrorKind::bad_option, "audit: give MODEL and DATA, or --scores FILE",
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
+  if (args.scan) return run_scan(args);
+  require_baseline(args);
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
-  const AuditReport report = args.scores.empty() ? audit_a_model(args, session.exec())
-                                                 : audit_scores_file(args, session.exec());
+  std::optional<EarlierAudit> earlier;
+  if (!args.gate.baseline.empty()) earlier = read_audit(args.gate.baseline);
+  AuditReport report = args.scores.empty() ? audit_a_model(args, session.exec())
+                                           : audit_scores_file(args, session.exec());
+  if (earlier && !report.baseline)
+    report.baseline = compare_audits(*earlier, parse_audit(to_json(report), "this audit"));
+  const std::string& format = args.gate.format;
   if (!args.out.empty()) {
-    files.write(args.out, to_json(report));
+    files.write(args.out, formatted(report, format.empty() ? "json" : format));
     files.commit();
   }
-  print(args.common.json ? to_json(report) : screen(report));
-  return exit_for(report, args.on_unclear);
+  print(formatted(report, args.common.json   ? "json"
+                          : args.out.empty() ? format
+                                             : "screen"));
+  return exit_for(report, args.gate);
 }
 
 }  // namespace
@@ -132,13 +224,17 @@ void add_audit(CLI::App& app) {
       "In place of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
   cmd->add_option("--pair-scores", args->pair_scores,
                   "Scores of the rows that `fmd pairs` made (columns kept, p added)");
-  cmd->add_option("--fail-over", args->limits, "Limit, e.g. co:sex=.02; may be repeated")
+  add_gate_options(*cmd, args->gate);
+  cmd->add_flag(
+      "--scan", args->scan,
+      "Look at every column with few values and any two of them, not at attributes");
+  cmd->add_option("--scan-columns", args->scanned.columns, "Only these: a,b,c")
+      ->delimiter(',')
       ->allow_extra_args(false);
-  cmd->add_option("--on-unclear", args->on_unclear,
-                  "Not enough evidence counts as: exit-3, fail, pass")
-      ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
+  cmd->add_option("--top", args->scanned.top, "Lines of each list of a scan")
+      ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  cmd->add_option("-o,--out", args->out, "Also write the JSON here");
+  cmd->add_option("-o,--out", args->out, "Also write the JSON (or --format) here");
   cmd->add_option("--replicates", args->options.replicates, "Bootstrap replicates")
       ->check(CLI::Range(50, 1000000))
       ->capture_default_str();
@@ -156,6 +252,9 @@ flip gap and never passes a limit on one.
 
 Examples
   fmd audit income.safetensors test.csv --fail-over co:sex=.02
+  fmd audit income.safetensors test.csv --attribute age:4
+  fmd audit income.safetensors test.csv --scan
+  fmd audit new.safetensors test.csv --baseline-model old.safetensors --fail-on-worse
   fmd pairs test.csv --flip sex -o flipped.csv        then score flipped.csv and test.csv
   fmd audit --scores scored.csv --pair-scores flipped_scored.csv --label income \
       --positive ">50000" --attribute sex)");

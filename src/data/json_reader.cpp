@@ -106,6 +106,16 @@ std::vector<double> JsonReader::numbers(const char* key) const {
   return result;
 }
 
+std::vector<std::string> JsonReader::keys() const {
+  std::vector<std::string> result;
+  for (const auto& item : object_->items()) result.push_back(item.key());
+  return result;
+}
+
+JsonReader JsonReader::object(const char* key) const {
+  return {at(key), fmt::format("{}, {}", source_, shorten(key))};
+}
+
 std::vector<JsonReader> JsonReader::objects(const char* key) const {
   if (!at(key).is_array()) fail_field(key, "a list of objects");
   std::vector<JsonReader> result;

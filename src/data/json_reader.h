@@ -28,6 +28,8 @@ class JsonReader {
   [[nodiscard]] bool flag(const char* key) const;
   [[nodiscard]] std::vector<std::string> texts(const char* key) const;
   [[nodiscard]] std::vector<double> numbers(const char* key) const;  // finite
+  [[nodiscard]] std::vector<std::string> keys() const;
+  [[nodiscard]] JsonReader object(const char* key) const;
   [[nodiscard]] std::vector<JsonReader> objects(const char* key) const;
   [[nodiscard]] ColumnKind kind(const char* key) const;
   [[nodiscard]] std::map<std::string, ColumnKind> kinds(const char* key) const;

@@ -109,15 +109,10 @@ bool are_cuts(const std::vector<double>& cuts) {
          std::adjacent_find(cuts.begin(), cuts.end(), wrong) == cuts.end();
 }
 
-std::string contradiction(const AttributeSpec& spec) {
+std::string range_contradiction(const AttributeSpec& spec) {
   const auto fail = [&spec](const char* what) {
     return fmt::format("attribute \"{}\": {}", shorten(spec.name), what);
   };
-  if (spec.name.empty()) return "an attribute has no name";
-  if (!is_pairs(spec.pairs)) {
-    return fmt::format("attribute \"{}\": pairs is \"{}\", must be flip or given:FILE",
-                       spec.name, shorten(spec.pairs));
-  }
   const int ways = (spec.quantiles != 0) + !spec.cuts.empty() + !spec.values.empty();
   if (ways > 1) return fail("has more than one of values, quantiles and cuts");
   if (spec.quantiles != 0 && !are_quantiles(spec.quantiles))
@@ -146,11 +141,15 @@ std::string contradiction(const Task& task) {
     return fmt::format("rate is {}, must be between 0 and 1", *task.rate);
   }
   for (const AttributeSpec& spec : task.attributes) {
-    const std::string wrong = contradiction(spec);
-    if (!wrong.empty()) return wrong;
+    if (spec.name.empty()) return "an attribute has no name";
     if (task.find(spec.name) != &spec) {
       return fmt::format("attribute \"{}\" stands twice", shorten(spec.name));
     }
+    if (!is_pairs(spec.pairs)) {
+      return fmt::format("attribute \"{}\": pairs is \"{}\", must be flip or given:FILE",
+                         spec.name, shorten(spec.pairs));
+    }
+    if (const std::string wrong = range_contradiction(spec); !wrong.empty()) return wrong;
     for (const std::string& column : spec.columns)
       if (!task.label.empty() && column == task.label)
         return fmt::format("attribute \"{}\" is the label", shorten(spec.name));

@@ -14,8 +14,10 @@ namespace fmd {
 // 1 to 99 finite numbers that ascend.
 [[nodiscard]] bool are_cuts(const std::vector<double>& cuts);
 
-// What in the attribute or the task contradicts itself; "" when nothing does.
-[[nodiscard]] std::string contradiction(const AttributeSpec& spec);
+// What in the attribute's values, quantiles and cuts contradicts itself; "" when nothing.
+[[nodiscard]] std::string range_contradiction(const AttributeSpec& spec);
+
+// What in the task contradicts itself; "" when nothing does.
 [[nodiscard]] std::string contradiction(const Task& task);
 
 }  // namespace fmd

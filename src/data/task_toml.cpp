@@ -140,7 +140,7 @@ AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
   }
   if (spec.name.empty()) reader.fail(table, "attributes", "an attribute has no name");
   if (spec.columns.empty()) spec.columns = {spec.name};
-  const std::string wrong = contradiction(spec);
+  const std::string wrong = range_contradiction(spec);
   if (!wrong.empty()) reader.fail(table, "attributes", wrong);
   return spec;
 }

@@ -163,6 +163,11 @@ AuditReport audit_scores(const Scored& scored, const Task& task,
                                                    : "ranges_of_a_number";
     }
     audit.cuts = attribute.cuts;
+    audit.slope = input.slope;
+    if (!input.slope)
+      audit.slope_reason = input.reads == Reads::no        ? "not_an_input"
+                           : input.reads == Reads::unknown ? "no_model"
+                                                           : "read_as_categories";
     audit.groups =
         group_report(scored, attribute.name, attribute.groups, attribute.group,
                      group_options(task, options, reference_of(attribute, task)), exec);
@@ -210,10 +215,12 @@ AuditReport audit_model(const Model& model, const Study& study,
                         const AuditOptions& options, const Exec& exec) {
   std::vector<AuditedAttribute> attributes;
   for (std::size_t a = 0; a < study.attributes.size(); ++a) {
-    AuditedAttribute input{.attribute = &study.attributes[a],
-                           .reads = study.reads[a],
-                           .pairs = std::nullopt,
-                           .pairs_kind = "flip"};
+    AuditedAttribute input{
+        .attribute = &study.attributes[a],
+        .reads = study.reads[a],
+        .pairs = std::nullopt,
+        .pairs_kind = "flip",
+        .slope = measure_slope(model, study, study.attributes[a], options, exec)};
     if (pairs[a]) {
       input.pairs = score_pairs(model, study, *pairs[a], exec);
       input.pairs_kind = pairs[a]->kind;
@@ -231,14 +238,19 @@ AuditReport audit_model(const Model& model, const Study& study,
   return report;
 }
 
-AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
-                        const AuditOptions& options, const Exec& exec) {
+Scored read_scores(const Table& scores, const Task& task) {
   Scored scored;
   scored.p = read_probabilities(scores, task);
   scored.decision = decide(scored.p, task.threshold);
   scored.favorable = task.favorable_class();
   if (!task.label.empty() && scores.find(task.label) != nullptr)
     scored.y = labels(scores, task);
+  return scored;
+}
+
+AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
+                        const AuditOptions& options, const Exec& exec) {
+  const Scored scored = read_scores(scores, task);
   std::vector<Attribute> read;
   for (const AttributeSpec& spec : task.attributes)
     read.push_back(read_attribute(scores, spec));
@@ -249,7 +261,8 @@ AuditReport audit_files(const Table& scores, const Table* pairs, const Task& tas
     AuditedAttribute input{.attribute = &attribute,
                            .reads = Reads::unknown,
                            .pairs = std::nullopt,
-                           .pairs_kind = "flip"};
+                           .pairs_kind = "flip",
+                           .slope = std::nullopt};
     if (pairs != nullptr)
       input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
     attributes.push_back(std::move(input));

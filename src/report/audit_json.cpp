@@ -4,6 +4,7 @@
 
 #include "fmd/report/audit_report.h"
 #include "fmd/version.h"
+#include "report/baseline_screen.h"
 
 namespace fmd {
 namespace {
@@ -103,6 +104,16 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
                    {"cells", cells}};
 }
 
+Json slope_json(const AttributeAudit& audit) {
+  if (!audit.slope) return {{"value", nullptr}, {"reason", audit.slope_reason}};
+  const SlopeReport& slope = *audit.slope;
+  return {{"rows", slope.rows},
+          {"per_unit", interval_json(slope.per_unit)},
+          {"per_deviation", interval_json(slope.per_deviation)},
+          {"deviation", number(slope.deviation)},
+          {"signed_per_unit", number(slope.signed_per_unit)}};
+}
+
 Json attribute_json(const AttributeAudit& audit) {
   Json json;
   json["name"] = audit.name;
@@ -115,6 +126,10 @@ Json attribute_json(const AttributeAudit& audit) {
           ? Json(nullptr)
           : Json(audit.groups.groups[static_cast<std::size_t>(audit.groups.reference)]
                      .value);
+  if (!audit.cuts.empty()) {
+    json["cuts"] = audit.cuts;
+    json["slope"] = slope_json(audit);
+  }
   json["groups"] = groups_json(audit.groups);
   json["rows_without_group"] = audit.groups.rows_without_group;
   Json measures;
@@ -190,6 +205,7 @@ std::string to_json(const AuditReport& report) {
                                      {"groups", groups_json(groups)},
                                      {"measures", group_measures(groups)}});
   }
+  if (report.baseline) json["baseline"] = baseline_json(*report.baseline);
   json["limits"] = limits_json(report.limits);
   json["verdict"] = verdict_key(report.verdict);
   return json.dump(2) + "\n";

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "fmd/report/audit_report.h"
+#include "report/baseline_screen.h"
+#include "report/limit_words.h"
 #include "report/text.h"
 
 namespace fmd {
@@ -75,12 +77,27 @@ const FlipCell* find_cell(const FlipReport& flip, int from, int to) {
   return nullptr;
 }
 
-std::string no_flip_words(const std::string& reason) {
-  if (reason == "not_an_input")
-    return "not read by the model: no flip test; see the groups";
-  if (reason == "ranges_of_a_number")
-    return "ranges of a number have no one value to flip to: no flip test";
-  return "no pairs were given: no flip test";
+std::string slope_lines(const AttributeAudit& a) {
+  if (!a.slope) return "";
+  const SlopeReport& s = *a.slope;
+  return fmt::format("           slope, mean |change of p| per deviation ({}) {} {}\n",
+                     fmt::format("{:.4g}", s.deviation), gap(s.per_deviation.value),
+                     range(s.per_deviation)) +
+         fmt::format("           per unit {}{}\n",
+                     fmt::format("{:.2g} [{:.2g}, {:.2g}]", s.per_unit.value,
+                                 s.per_unit.low, s.per_unit.high),
+                     std::isnan(s.signed_per_unit) ? ""
+                     : s.signed_per_unit < 0       ? "; p of the favourable answer falls"
+                                                   : "; p of the favourable answer rises");
+}
+
+// Where the ranges of a number begin, exactly.
+std::string cuts_line(const AttributeAudit& a) {
+  if (a.cuts.empty()) return "";
+  std::string cuts;
+  for (const double cut : a.cuts)
+    cuts += fmt::format("{}{}", cuts.empty() ? "" : ", ", cut);
+  return fmt::format("  a range begins at its cut: {}\n", wrap(cuts, 29, 29));
 }
 
 std::string flip_part(const AuditReport& r) {
@@ -88,7 +105,8 @@ std::string flip_part(const AuditReport& r) {
       "\nFLIP TEST  one column changed, the rest kept      flip gap       answers change\n";
   for (const AttributeAudit& a : r.attributes) {
     if (!a.flip) {
-      out += fmt::format("  {:<8} {}\n", clip(a.name, 8), no_flip_words(a.flip_reason));
+      out += fmt::format("  {:<8} {}\n", clip(a.name, 8), no_flip_words(a.flip_reason)) +
+             slope_lines(a);
       continue;
     }
     const FlipReport& flip = *a.flip;
@@ -228,11 +246,12 @@ std::string groups_part(const AuditReport& r) {
                                      [](const Group& group) { return group.compared; });
     const GroupMeasure* parity = g.find("demographic_parity");
     if (parity != nullptr && !parity->reason.empty()) {
-      out += fmt::format("{}\n  not compared: {}\n", a.name, parity->reason) + too_few(g);
+      out += fmt::format("{}\n  not compared: {}\n", a.name, parity->reason) + too_few(g) +
+             cuts_line(a);
     } else if (large == 2) {
-      out += two_groups(g, a.name);
+      out += two_groups(g, a.name) + cuts_line(a);
     } else {
-      out += many_groups(g, a.name, text::favourable_word(r.task));
+      out += many_groups(g, a.name, text::favourable_word(r.task)) + cuts_line(a);
     }
   }
   for (const GroupReport& g : r.intersections) {
@@ -243,24 +262,6 @@ std::string groups_part(const AuditReport& r) {
     out += widest(g);
   }
   return out;
-}
-
-std::string shout(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "PASS";
-    case Verdict::fail:
-      return "FAIL";
-    case Verdict::unclear:
-      return "NOT ENOUGH";
-    case Verdict::none:
-      break;
-  }
-  return "none";
-}
-
-std::string reason_words(const std::string& reason) {
-  return reason == "not_an_input" ? "not read by the model: never a pass" : reason;
 }
 
 std::string limits_part(const AuditReport& r) {
@@ -281,13 +282,8 @@ std::string limits_part(const AuditReport& r) {
                        note.empty() ? "" : "note     " + note + "\n");
   }
   std::string out = "\nLIMITS (the whole interval must lie on one side)\n";
-  Index failed = 0, unclear = 0;
   for (const LimitResult& limit : r.limits) {
-    std::string name =
-        fmt::format("{}:{} <= {}", limit.limit.measure, limit.limit.attribute,
-                    bare(limit.limit.value, limit.limit.value < 0.001 ? 6 : 3));
-    failed += limit.verdict == Verdict::fail;
-    unclear += limit.verdict == Verdict::unclear;
+    std::string name = limit_words(limit);
     if (limit.lines.empty())
       out += fmt::format("  {:<30} {:<34} {}\n", name, reason_words(limit.reason),
                          shout(limit.verdict));
@@ -304,16 +300,14 @@ std::string limits_part(const AuditReport& r) {
   }
   out += fmt::format("note     {}No limit was set for the rest.\n", note);
   const int code = r.verdict == Verdict::fail ? 1 : r.verdict == Verdict::unclear ? 3 : 0;
-  out += fmt::format("verdict: {}, {} {}, {} failed", shout(r.verdict), r.limits.size(),
-                     r.limits.size() == 1 ? "limit" : "limits", failed);
-  if (unclear > 0) out += fmt::format(", {} without enough evidence", unclear);
-  return out + fmt::format(" (exit {})\n", code);
+  return out + fmt::format("verdict: {} (exit {})\n", verdict_words(r), code);
 }
 
 }  // namespace
 
 std::string screen(const AuditReport& report) {
-  return top(report) + flip_part(report) + groups_part(report) + limits_part(report);
+  return top(report) + flip_part(report) + groups_part(report) + baseline_part(report) +
+         limits_part(report);
 }
 
 }  // namespace fmd

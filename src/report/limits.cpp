@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "data/words.h"
 #include "fmd/core/error.h"
 #include "fmd/report/audit_report.h"
 
@@ -10,9 +14,11 @@ namespace {
 
 const std::vector<std::string> kFlipMeasures = {"co", "co_tv", "co_worst", "co_large",
                                                 "flip_rate"};
-const std::vector<std::string> kGroupMeasures = {
-    "demographic_parity",  "equal_opportunity",       "equalized_odds",
-    "accuracy_difference", "demographic_parity_soft", "equal_opportunity_soft"};
+
+bool is_flip(const std::string& measure) {
+  return std::find(kFlipMeasures.begin(), kFlipMeasures.end(), measure) !=
+         kFlipMeasures.end();
+}
 
 LimitLine flip_line(const AttributeAudit& audit, const std::string& measure) {
   const FlipReport& flip = *audit.flip;
@@ -29,21 +35,72 @@ LimitLine flip_line(const AttributeAudit& audit, const std::string& measure) {
   return {"", flip.co, Verdict::none};
 }
 
+// At least the limit. A ratio of two groups may not be beyond its inverse either.
+Verdict judge_floor(const Interval& interval, double limit, bool both_sides) {
+  if (!interval.defined() || std::isnan(interval.low) || std::isnan(interval.high))
+    return Verdict::unclear;
+  const double most = both_sides ? 1 / limit : std::numeric_limits<double>::infinity();
+  if (interval.low >= limit && interval.high <= most) return Verdict::pass;
+  if (interval.high < limit || interval.low > most) return Verdict::fail;
+  return Verdict::unclear;
+}
+
 void judge_groups(const AttributeAudit& audit, LimitResult& result) {
   const GroupMeasure* measure = audit.groups.find(result.limit.measure);
-  if (measure == nullptr || !measure->reason.empty()) {
-    result.reason = measure == nullptr ? "undefined" : measure->reason;
-    result.verdict = Verdict::unclear;
+  if (!measure->reason.empty()) {
+    result.reason = measure->reason;
     return;
   }
+  std::set<std::string> rates;
+  for (const Comparison& comparison : measure->comparisons) rates.insert(comparison.rate);
   for (const Comparison& comparison : measure->comparisons) {
     const std::string& about =
         audit.groups.groups[static_cast<std::size_t>(comparison.second)].value;
-    const bool two_rates = result.limit.measure == "equalized_odds";
-    result.lines.push_back({two_rates ? about + ", " + comparison.rate : about,
-                            comparison.difference,
-                            judge(comparison.difference, result.limit.value)});
+    const Verdict verdict =
+        is_floor(result.limit.measure)
+            ? judge_floor(comparison.difference, result.limit.value, true)
+            : judge(comparison.difference, result.limit.value);
+    result.lines.push_back({rates.size() > 1 ? about + ", " + comparison.rate : about,
+                            comparison.difference, verdict});
   }
+}
+
+// Figures of the whole report that are best when large.
+void judge_whole(const AttributeAudit& audit, LimitResult& result) {
+  const GroupReport& groups = audit.groups;
+  const bool worst = result.limit.measure == "worst_group_accuracy";
+  const Interval& interval = worst ? groups.worst_group_accuracy : groups.selection_ratio;
+  if (!interval.defined()) {
+    result.reason = "undefined";
+    return;
+  }
+  const std::string about =
+      worst && groups.worst_group >= 0
+          ? groups.groups[static_cast<std::size_t>(groups.worst_group)].value
+          : "";
+  result.lines.push_back(
+      {about, interval, judge_floor(interval, result.limit.value, false)});
+}
+
+void judge_flip(const AttributeAudit& audit, LimitResult& result) {
+  if (!audit.flip) {
+    result.reason = audit.flip_reason;
+    return;
+  }
+  LimitLine line = flip_line(audit, result.limit.measure);
+  line.verdict = judge(line.interval, result.limit.value);
+  result.lines.push_back(std::move(line));
+}
+
+void require_known(const AttributeAudit& audit, const Limit& limit) {
+  const std::vector<std::string> known = limit_measures(audit);
+  if (std::find(known.begin(), known.end(), limit.measure) != known.end()) return;
+  const std::string nearest = nearest_word(limit.measure, known);
+  throw Error(
+      ErrorKind::bad_option,
+      fmt::format("limit {}: unknown measure {}", to_string(limit), shorten(limit.measure)),
+      fmt::format("{}measures: {}", nearest.empty() ? "" : "did you mean " + nearest + "? ",
+                  fmt::join(known, ", ")));
 }
 
 }  // namespace
@@ -54,45 +111,27 @@ const AttributeAudit* AuditReport::find(const std::string& attribute) const {
   return nullptr;
 }
 
-const std::vector<std::string>& limit_measures() {
-  static const std::vector<std::string> all = [] {
-    std::vector<std::string> names = kFlipMeasures;
-    names.insert(names.end(), kGroupMeasures.begin(), kGroupMeasures.end());
-    return names;
-  }();
-  return all;
+std::vector<std::string> limit_measures(const AttributeAudit& audit) {
+  std::vector<std::string> names = kFlipMeasures;
+  for (const GroupMeasure& measure : audit.groups.measures) names.push_back(measure.name);
+  for (const char* name : {"selection_ratio", "worst_group_accuracy"})
+    if (audit.groups.find(name) == nullptr) names.emplace_back(name);
+  return names;
 }
 
 LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit) {
-  const auto& known = limit_measures();
-  if (std::find(known.begin(), known.end(), limit.measure) == known.end()) {
-    throw Error(
-        ErrorKind::bad_option,
-        fmt::format("limit {}: unknown measure {}", to_string(limit), limit.measure),
-        fmt::format("measures: {}", fmt::join(known, ", ")));
-  }
+  require_known(audit, limit);
   LimitResult result;
   result.limit = limit;
   result.limit.attribute = audit.name;
-  const bool flip = std::find(kFlipMeasures.begin(), kFlipMeasures.end(), limit.measure) !=
-                    kFlipMeasures.end();
-  if (flip) {
-    if (!audit.flip) {
-      result.reason = audit.flip_reason;
-      result.verdict = Verdict::unclear;
-      return result;
-    }
-    LimitLine line = flip_line(audit, limit.measure);
-    line.verdict = judge(line.interval, limit.value);
-    result.lines.push_back(std::move(line));
-  } else {
+  if (is_flip(limit.measure)) {
+    judge_flip(audit, result);
+  } else if (audit.groups.find(limit.measure) != nullptr) {
     judge_groups(audit, result);
+  } else {
+    judge_whole(audit, result);
   }
-  if (result.lines.empty()) {
-    result.verdict = Verdict::unclear;
-    return result;
-  }
-  result.verdict = Verdict::pass;
+  result.verdict = result.lines.empty() ? Verdict::unclear : Verdict::pass;
   for (const LimitLine& line : result.lines) {
     if (line.verdict == Verdict::fail) result.verdict = Verdict::fail;
     if (line.verdict == Verdict::unclear && result.verdict == Verdict::pass)

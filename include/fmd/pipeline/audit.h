@@ -22,7 +22,17 @@ struct AuditedAttribute {
   Reads reads = Reads::unknown;
   std::optional<PairScores> pairs;
   std::string pairs_kind = "flip";
+  std::optional<SlopeReport> slope;
 };
+
+// The slope of an attribute that is ranges of a number, by the derivative through the
+// encoder and the head; none where the model does not read the column as a number. Interval
+// by bootstrap of the rows.
+[[nodiscard]] std::optional<SlopeReport> measure_slope(const Model& model,
+                                                       const Study& study,
+                                                       const Attribute& attribute,
+                                                       const AuditOptions& options,
+                                                       const Exec& exec);
 
 // The audit of rows that were scored by whatever model.
 [[nodiscard]] AuditReport audit_scores(const Scored& scored, const Task& task,
@@ -42,6 +52,10 @@ struct AuditedAttribute {
 [[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
                                       const std::vector<std::optional<StudyPairs>>& pairs,
                                       const AuditOptions& options, const Exec& exec);
+
+// Probabilities, answers and labels of rows that another program scored, as audit_files()
+// reads them.
+[[nodiscard]] Scored read_scores(const Table& scores, const Task& task);
 
 // Scores made by another program. `scores` has a column p (or score) of the positive class,
 // or p_<class> for each class, and the columns of label and attributes; `pairs`, when not

@@ -9,20 +9,32 @@
 #include "fmd/metrics/counterfactual.h"
 #include "fmd/metrics/group.h"
 #include "fmd/metrics/interval.h"
+#include "fmd/report/baseline.h"
 
 namespace fmd {
 
 // Does the model read the attribute? unknown: only its scores were given.
 enum class Reads { no, yes, unknown };
 
+// How the answer moves with a number that the model reads, per row |dp/da|; of more than
+// two classes half the sum over them. Means over the rows that have the number.
+struct SlopeReport {
+  Index rows = 0;
+  double deviation = kUndefined;        // of the number in the training rows
+  Interval per_unit, per_deviation;     // mean |dp/da|, and times the deviation
+  double signed_per_unit = kUndefined;  // mean dp/da of the favourable class
+};
+
 struct AttributeAudit {
   std::string name;
   std::vector<std::string> values;
   std::vector<double> cuts;  // ranges of a number begin here; empty = values as they are
   Reads reads = Reads::unknown;
-  std::optional<FlipReport> flip;  // none: see flip_reason
-  std::string flip_reason;         // "not_an_input" | "no_pairs" | "ranges_of_a_number"
-  std::string pairs = "flip";      // "flip" | "given"
+  std::optional<FlipReport> flip;    // none: see flip_reason
+  std::string flip_reason;           // "not_an_input" | "no_pairs" | "ranges_of_a_number"
+  std::string pairs = "flip";        // "flip" | "given"
+  std::optional<SlopeReport> slope;  // ranges of a number alone; none: see slope_reason
+  std::string slope_reason;          // "not_an_input" | "no_model" | "read_as_categories"
   GroupReport groups;
 };
 
@@ -58,14 +70,17 @@ struct AuditReport {
   std::vector<GroupReport> intersections;
   std::vector<LimitResult> limits;
   Verdict verdict = Verdict::none;
+  std::optional<BaselineReport> baseline;  // what changed since an earlier audit
 
   [[nodiscard]] const AttributeAudit* find(const std::string& attribute) const;
 };
 
-// The measures of one attribute that a limit can name, e.g. "co", "demographic_parity".
-[[nodiscard]] const std::vector<std::string>& limit_measures();
+// The measures of one attribute that a limit can name: those of its flips, every group
+// measure of its report, selection_ratio and worst_group_accuracy.
+[[nodiscard]] std::vector<std::string> limit_measures(const AttributeAudit& audit);
 
-// Judges one limit. Flip measures of an attribute that the model does not read: unclear
+// Judges one limit. Gaps must lie within it, accuracies and ratios (is_floor) must not lie
+// below it. Flip measures of an attribute that the model does not read: unclear
 // with reason not_an_input, never a pass.
 [[nodiscard]] LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit);
 // fail before unclear before pass; none without limits.

@@ -1,0 +1,84 @@
+#include "cli/gate.h"
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/report/audit_formats.h"
+
+namespace fmd::cli {
+namespace {
+
+Limit limit_of(const std::string& text, bool floor) {
+  const Limit limit = parse_limit(text);
+  if (is_floor(limit.measure) == floor) return limit;
+  throw Error(ErrorKind::bad_option,
+              fmt::format("limit {}: {} is best when {}", text, limit.measure,
+                          floor ? "small" : "large"),
+              fmt::format("write --fail-{} {}", floor ? "over" : "under", text));
+}
+
+}  // namespace
+
+void add_gate_options(CLI::App& command, GateArgs& args) {
+  command
+      .add_option("--fail-over", args.fail_over, "Limit, e.g. co:sex=.02; may be repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option("--fail-under", args.fail_under,
+                  "Limit on what is best when large, e.g. selection_ratio:sex=.8")
+      ->allow_extra_args(false);
+  command
+      .add_option("--on-unclear", args.on_unclear,
+                  "Not enough evidence counts as: exit-3, fail, pass")
+      ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
+      ->capture_default_str();
+  command
+      .add_option("--format", args.format,
+                  "screen, json, csv, markdown, junit; with -o of the file, else of stdout")
+      ->check(CLI::IsMember({"screen", "json", "csv", "markdown", "junit"}));
+  command.add_option("--baseline", args.baseline,
+                     "An earlier audit.json: what changed since then");
+  command.add_option("--baseline-model", args.baseline_model,
+                     "The earlier model: both score DATA, changes are paired by row");
+  command.add_flag("--fail-on-worse", args.fail_on_worse,
+                   "Exit 1 when a figure is worse than before beyond its interval");
+}
+
+Task with_limits(Task task, const GateArgs& args) {
+  if (args.fail_over.empty() && args.fail_under.empty()) return task;
+  task.limits.clear();
+  for (const std::string& text : args.fail_over)
+    task.limits.push_back(limit_of(text, false));
+  for (const std::string& text : args.fail_under)
+    task.limits.push_back(limit_of(text, true));
+  return task;
+}
+
+std::string formatted(const AuditReport& report, const std::string& format) {
+  if (format == "json") return to_json(report);
+  if (format == "csv") return csv(report);
+  if (format == "markdown") return markdown(report);
+  if (format == "junit") return junit(report);
+  return screen(report);
+}
+
+int exit_for(const AuditReport& report, const GateArgs& args) {
+  if (report.verdict == Verdict::fail) return 1;
+  if (args.fail_on_worse && report.baseline &&
+      report.baseline->count(Direction::worse) > 0) {
+    say(fmt::format("fmd: {} figures are worse than in {}",
+                    report.baseline->count(Direction::worse),
+                    report.baseline->earlier.file));
+    return 1;
+  }
+  if (report.verdict != Verdict::unclear) return 0;
+  if (args.on_unclear == "fail") return 1;
+  if (args.on_unclear == "exit-3") return 3;
+  // What cannot be judged at all stays unclear, whatever is asked for.
+  for (const LimitResult& limit : report.limits)
+    if (limit.verdict == Verdict::unclear && limit.lines.empty()) return 3;
+  return 0;
+}
+
+}  // namespace fmd::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "fmd/report/audit_report.h"
+
+namespace fmd::cli {
+
+// What `audit` judges by, compares with and writes.
+struct GateArgs {
+  std::vector<std::string> fail_over, fail_under;
+  std::string on_unclear = "exit-3", format, baseline, baseline_model;
+  bool fail_on_worse = false;
+};
+
+void add_gate_options(CLI::App& command, GateArgs& args);
+
+// The task with the limits that flags name, which replace its own. Throws
+// Error(bad_option).
+[[nodiscard]] Task with_limits(Task task, const GateArgs& args);
+
+// The report as text in a format: screen, json, csv, markdown, junit.
+[[nodiscard]] std::string formatted(const AuditReport& report, const std::string& format);
+
+[[nodiscard]] int exit_for(const AuditReport& report, const GateArgs& args);
+
+}  // namespace fmd::cli

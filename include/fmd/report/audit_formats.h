@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "fmd/report/audit_report.h"
+
+namespace fmd {
+
+// One line per figure: attribute, group, measure, value, low, high, rows, reason.
+[[nodiscard]] std::string csv(const AuditReport& report);
+// Tables fit for a pull request.
+[[nodiscard]] std::string markdown(const AuditReport& report);
+// One test case per limit: failed ones with the figures, those without enough evidence as
+// skipped.
+[[nodiscard]] std::string junit(const AuditReport& report);
+
+}  // namespace fmd

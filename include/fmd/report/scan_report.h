@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fmd/data/task.h"
+#include "fmd/metrics/interval.h"
+#include "fmd/report/audit_report.h"
+
+namespace fmd {
+
+// One group against the largest one of its column or intersection.
+struct ScanGap {
+  std::string rate;  // "selection_rate", "tpr", "fpr"
+  std::string group, reference;
+  Index rows = 0, reference_rows = 0;  // that the rate is about
+  double group_rate = kUndefined, reference_rate = kUndefined;
+  Interval difference;  // reference - group, adjusted for all comparisons of the scan
+  double p_value = kUndefined;   // Fisher's exact test, two-sided
+  double adjusted = kUndefined;  // by Holm, over all comparisons of the scan
+  bool finding = false;          // adjusted <= 1 - confidence
+};
+
+// What the model does when the column alone is changed.
+struct ScanFlip {
+  std::string kind;  // "flip": each other value; "slope": per deviation of a number
+  Index rows = 0;
+  Interval change;                // mean |change of p|; adjusted for the number of columns
+  double flip_rate = kUndefined;  // share of answers that change; undefined for slopes
+  double deviation = kUndefined;  // slopes: of the number in the training rows
+};
+
+// A column or an intersection of two.
+struct ScanSuspect {
+  std::string name;  // "sex", "sex x race"
+  std::vector<std::string> columns;
+  std::vector<double> cuts;  // one column in ranges of a number
+  Reads reads = Reads::unknown;
+  Index groups = 0, compared = 0;  // all; with enough rows
+  Index tests = 0, findings = 0;   // comparisons; those that are findings
+  std::vector<ScanGap> worst;      // of each rate: the widest finding, else the least p
+  std::optional<ScanFlip> flip;
+  double beyond = kUndefined;  // intersections: how much wider than both columns are there
+
+  [[nodiscard]] const ScanGap* widest() const;  // finding; null = none
+};
+
+struct ScanReport {
+  std::string model, model_sha256, kind;  // empty for scores of another program
+  std::string data, data_sha256;
+  Index rows = 0;
+  Task task;
+  double confidence = 0.95;
+  Index top = 20;   // lines of each list on the screen
+  Index tests = 0;  // all comparisons
+  bool labelled = false;
+  std::vector<ScanSuspect> columns;        // widest finding first, then by p-value
+  std::vector<ScanSuspect> intersections;  // the same
+  struct LeftOut {
+    std::string column, reason;
+  };
+  std::vector<LeftOut> left_out;
+};
+
+[[nodiscard]] std::string to_json(const ScanReport& report);
+[[nodiscard]] std::string screen(const ScanReport& report);
+
+}  // namespace fmd

@@ -1,0 +1,188 @@
+#include "fmd/pipeline/scan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "data/number.h"
+#include "fmd/core/accumulator.h"
+#include "fmd/core/error.h"
+
+namespace fmd {
+namespace {
+
+std::vector<Index> block_rows(Index block, Index rows) {
+  std::vector<Index> result;
+  for (Index row = block * kBlockRows; row < std::min(rows, (block + 1) * kBlockRows);
+       ++row)
+    result.push_back(row);
+  return result;
+}
+
+Matrix probabilities_of(const Model& model, const Features& X) {
+  return all_probabilities(*model.head, {.X = &X, .y = {}, .weight = {}, .subset = {}},
+                           model.theta, {});
+}
+
+// |dp/da| times the deviation, of rows that have the number.
+void add_slopes(const Model& model, const Table& table, const Attribute& attribute,
+                const std::vector<Index>& rows, const Matrix& p, FlipSums& sums) {
+  const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
+  if (column->kind != ColumnKind::number) return;
+  Vector du(model.head->outputs());
+  for (Index k = 0; k < du.size(); ++k)
+    du(k) = model.theta(k * (model.head->inputs() + 1) + column->first);
+  const std::vector<double>& numbers = table.column(column->name).numbers;
+  for (Index i = 0; i < p.rows(); ++i) {
+    if (std::isnan(numbers[to_size(rows[to_size(i)])])) continue;
+    double change = 0;
+    if (du.size() == 1) {
+      change = p(i, 0) * p(i, 1) * std::abs(du(0));
+    } else {
+      const double mean = p.row(i).dot(du);
+      for (Index k = 0; k < du.size(); ++k) change += p(i, k) * std::abs(du(k) - mean) / 2;
+    }
+    sums.rows += 1;
+    sums.change += change;
+    sums.square += change * change;
+  }
+}
+
+// Mean over a row's pairs of the change, and of whether the answer is another one.
+void add_flips(const Model& model, const Table& table, const Attribute& attribute,
+               const std::vector<Index>& rows, const Matrix& p, FlipSums& sums) {
+  const PairPlan plan = flip_plan(attribute, rows);
+  if (plan.size() == 0) return;
+  const auto Xbar = model.backbone->flipped(table, attribute, plan, {});
+  const Matrix pbar = probabilities_of(model, *Xbar);
+  const std::vector<std::int32_t> is = decide(pbar, model.task.threshold),
+                                  was = decide(p, model.task.threshold);
+  for (std::size_t i = 0; i < plan.row.size();) {
+    const Index row = plan.row[i], own = row - rows.front();
+    double change = 0, flipped = 0, pairs = 0;
+    for (; i < plan.row.size() && plan.row[i] == row; ++i, ++pairs) {
+      change += (pbar.row(static_cast<Index>(i)) - p.row(own)).lpNorm<1>() / 2;
+      flipped += is[i] != was[to_size(own)] ? 1 : 0;
+    }
+    sums.rows += 1;
+    sums.change += change / pairs;
+    sums.square += change / pairs * (change / pairs);
+    sums.flipped += flipped / pairs;
+  }
+}
+
+void set_flips(const Model& model, const Table& table,
+               const std::vector<Attribute>& attributes, double confidence,
+               const Exec& exec, ScanReport& report) {
+  Index read = 0;
+  for (const Attribute& a : attributes) read += model.backbone->reads(a);
+  const ScanFlips flips = scan_flips(model, table, attributes, exec);
+  for (std::size_t a = 0; a < attributes.size(); ++a) {
+    const Attribute& attribute = attributes[a];
+    const auto suspect =
+        std::find_if(report.columns.begin(), report.columns.end(),
+                     [&](const ScanSuspect& s) { return s.name == attribute.name; });
+    suspect->reads = model.backbone->reads(attribute) ? Reads::yes : Reads::no;
+    if (suspect->reads == Reads::no) continue;
+    const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
+    const FlipSums& sums = flips.of[a];
+    if (sums.rows == 0) continue;
+    ScanFlip flip;
+    flip.kind = attribute.flips() ? "flip" : "slope";
+    flip.rows = static_cast<Index>(sums.rows);
+    flip.change = sums.mean_change(adjusted_confidence(confidence, read));
+    if (attribute.flips()) flip.flip_rate = sums.flipped / sums.rows;
+    if (!attribute.flips()) flip.deviation = column->scale;
+    suspect->flip = flip;
+  }
+}
+
+ScanReport scan_rows(const Table& table, const Scored& scored,
+                     const std::vector<Attribute>& attributes, const Task& task,
+                     const ScanOptions& options, const Exec& exec) {
+  if (scored.favorable < 0) {
+    throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
+                "say which label is good for the person: --favorable VALUE");
+  }
+  if (attributes.empty()) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: no column divides the rows into few groups", table.source),
+                "name columns: --scan-columns a,b,c");
+  }
+  std::vector<Index> groups;
+  std::vector<std::vector<std::int32_t>> codes(attributes.size());
+  for (std::size_t a = 0; a < attributes.size(); ++a) {
+    groups.push_back(std::ssize(attributes[a].groups));
+    read_groups(attributes[a], table, codes[a]);
+  }
+  ScanCounts counts(groups);
+  counts.add(codes, scan_outcomes(scored), exec);
+  ScanReport report = scan_report(attributes, counts, task, options);
+  report.rows = table.rows();
+  report.labelled = scored.labelled();
+  report.data = table.source;
+  return report;
+}
+
+}  // namespace
+
+const ScanGap* ScanSuspect::widest() const {
+  const ScanGap* result = nullptr;
+  for (const ScanGap& gap : worst)
+    if (gap.finding && (result == nullptr || std::abs(gap.difference.value) >
+                                                 std::abs(result->difference.value)))
+      result = &gap;
+  return result;
+}
+
+ScanFlips scan_flips(const Model& model, const Table& table,
+                     const std::vector<Attribute>& attributes, const Exec& exec) {
+  std::vector<Attribute> coded = attributes;
+  for (Attribute& attribute : coded)
+    if (attribute.flips()) read_codes(attribute, table, attribute.code);
+  const auto add = [&](ScanFlips& state, Index block) {
+    const std::vector<Index> rows = block_rows(block, table.rows());
+    const auto X = model.backbone->features(table, rows, {});
+    const Matrix p = probabilities_of(model, *X);
+    for (std::size_t a = 0; a < coded.size(); ++a) {
+      if (!model.backbone->reads(coded[a])) continue;
+      if (coded[a].flips()) {
+        add_flips(model, table, coded[a], rows, p, state.of[a]);
+      } else {
+        add_slopes(model, table, coded[a], rows, p, state.of[a]);
+      }
+    }
+  };
+  return reduce<ScanFlips>(
+      block_count(table.rows()),
+      [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, exec);
+}
+
+ScanReport scan_model(const Model& model, const Study& study, const ScanOptions& options,
+                      const Exec& exec) {
+  SuspectSurvey survey(model.task, options);
+  survey.add(study.table);
+  const SuspectSurvey::Suspects suspects = survey.finish();
+  ScanReport report = scan_rows(study.table, score(model, study, {}, exec),
+                                suspects.attributes, model.task, options, exec);
+  set_flips(model, study.table, suspects.attributes, options.confidence, exec, report);
+  report.left_out = suspects.left_out;
+  report.kind = model.head->outputs() == 1 ? "logistic" : "softmax";
+  report.data_sha256 = study.sha256;
+  return report;
+}
+
+ScanReport scan_files(const Table& scores, const Scored& scored, const Task& task,
+                      const ScanOptions& options, const Exec& exec) {
+  std::vector<std::string> others = {"p", "score", "fmd_row", "predicted"};
+  for (const std::string& name : task.classes) others.push_back("p_" + name);
+  SuspectSurvey survey(task, options, others);
+  survey.add(scores);
+  const SuspectSurvey::Suspects suspects = survey.finish();
+  ScanReport report = scan_rows(scores, scored, suspects.attributes, task, options, exec);
+  report.left_out = suspects.left_out;
+  return report;
+}
+
+}  // namespace fmd

@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "data/number.h"
+#include "fmd/pipeline/scan.h"
+
+namespace fmd {
+namespace {
+
+struct Share {
+  Index hits = 0, of = 0;
+  [[nodiscard]] double rate() const {
+    return static_cast<double>(hits) / static_cast<double>(of);
+  }
+};
+
+constexpr std::array<const char*, 3> kRates = {"selection_rate", "tpr", "fpr"};
+
+// The three rates of one group, from its counts by outcome.
+std::array<Share, 3> shares(std::span<const Index> outcome) {
+  const auto of = [&](std::size_t label) {
+    return outcome[2 * label] + outcome[2 * label + 1];
+  };
+  return {Share{outcome[1] + outcome[3] + outcome[5], of(0) + of(1) + of(2)},
+          Share{outcome[5], of(2)}, Share{outcome[3], of(1)}};
+}
+
+// One comparison before it is written out.
+struct Test {
+  std::size_t rate = 0, group = 0, reference = 0;
+  Share own, other;
+  double p = 1, adjusted = 1;
+  [[nodiscard]] double size() const { return std::abs(other.rate() - own.rate()); }
+};
+
+// A column or an intersection with its comparisons.
+struct Suspect {
+  std::size_t first = 0, second = 0;  // equal for a column
+  std::vector<Test> tests;
+  Index groups = 0, compared = 0;
+};
+
+// Against the largest group of whom the attribute is known.
+Suspect compare(std::size_t first, std::size_t second, std::span<const Index> counts,
+                const std::vector<bool>& known, const Task& task) {
+  Suspect suspect{first, second, {}, static_cast<Index>(known.size()), 0};
+  std::vector<std::array<Share, 3>> all;
+  std::size_t reference = known.size();
+  for (std::size_t g = 0; g < known.size(); ++g) {
+    all.push_back(shares(counts.subspan(g * ScanCounts::kOutcomes, ScanCounts::kOutcomes)));
+    const Index rows = all[g][0].of;
+    if (rows == 0 || rows < task.min_group) continue;
+    ++suspect.compared;
+    if (known[g] && (reference == known.size() || rows > all[reference][0].of))
+      reference = g;
+  }
+  if (reference == known.size()) return suspect;
+  for (std::size_t rate = 0; rate < kRates.size(); ++rate) {
+    const Index least = std::max<Index>(1, rate == 0 ? 0 : task.min_label);
+    const Share other = all[reference][rate];
+    if (other.of < least) continue;
+    for (std::size_t g = 0; g < known.size(); ++g) {
+      const Share own = all[g][rate];
+      if (g == reference || all[g][0].of < task.min_group || own.of < least) continue;
+      suspect.tests.push_back({rate, g, reference, own, other,
+                               fisher_test(own.hits, own.of, other.hits, other.of), 1});
+    }
+  }
+  return suspect;
+}
+
+// Holm over all comparisons of the scan.
+Index adjust(std::vector<Suspect>& suspects) {
+  std::vector<Test*> all;
+  for (Suspect& suspect : suspects)
+    for (Test& test : suspect.tests) all.push_back(&test);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Test* a, const Test* b) { return a->p < b->p; });
+  double largest = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    largest = std::max(largest, static_cast<double>(all.size() - i) * all[i]->p);
+    all[i]->adjusted = std::min(1.0, largest);
+  }
+  return static_cast<Index>(all.size());
+}
+
+std::string group_name(const std::vector<Attribute>& attributes, const Suspect& suspect,
+                       std::size_t group) {
+  const Attribute& first = attributes[suspect.first];
+  if (suspect.first == suspect.second) return first.groups[group];
+  const Attribute& second = attributes[suspect.second];
+  const std::size_t width = second.groups.size();
+  return first.groups[group / width] + " x " + second.groups[group % width];
+}
+
+ScanGap written(const std::vector<Attribute>& attributes, const Suspect& suspect,
+                const Test& test, double level, double confidence) {
+  ScanGap gap;
+  gap.rate = kRates[test.rate];
+  gap.group = group_name(attributes, suspect, test.group);
+  gap.reference = group_name(attributes, suspect, test.reference);
+  gap.rows = test.own.of;
+  gap.reference_rows = test.other.of;
+  gap.group_rate = test.own.rate();
+  gap.reference_rate = test.other.rate();
+  gap.difference =
+      newcombe(test.other.hits, test.other.of, test.own.hits, test.own.of, confidence);
+  gap.p_value = test.p;
+  gap.adjusted = test.adjusted;
+  gap.finding = test.adjusted <= level;
+  return gap;
+}
+
+// The widest finding; without one the comparison that chance explains worst.
+bool before(const Test& a, const Test& b, double level) {
+  const bool found_a = a.adjusted <= level, found_b = b.adjusted <= level;
+  if (found_a != found_b) return found_a;
+  if (found_a && a.size() != b.size()) return a.size() > b.size();
+  return a.p < b.p;
+}
+
+const Test* find_test(const Suspect& suspect, std::size_t rate, std::size_t group) {
+  for (const Test& test : suspect.tests)
+    if (test.rate == rate && test.group == group) return &test;
+  return nullptr;
+}
+
+ScanSuspect described(const std::vector<Attribute>& attributes, const Suspect& suspect,
+                      double level, double confidence) {
+  const bool one = suspect.first == suspect.second;
+  const Attribute& first = attributes[suspect.first];
+  ScanSuspect result;
+  result.name = one ? first.name : first.name + " x " + attributes[suspect.second].name;
+  result.columns = {first.name};
+  if (!one) result.columns.push_back(attributes[suspect.second].name);
+  if (one) result.cuts = first.cuts;
+  result.groups = suspect.groups;
+  result.compared = suspect.compared;
+  result.tests = static_cast<Index>(suspect.tests.size());
+  for (const Test& test : suspect.tests) result.findings += test.adjusted <= level;
+  for (std::size_t rate = 0; rate < kRates.size(); ++rate) {
+    const Test* worst = nullptr;
+    for (const Test& test : suspect.tests)
+      if (test.rate == rate && (worst == nullptr || before(test, *worst, level)))
+        worst = &test;
+    if (worst != nullptr)
+      result.worst.push_back(written(attributes, suspect, *worst, level, confidence));
+  }
+  return result;
+}
+
+// How much wider the intersection's widest gap is than those of its two values alone.
+double beyond(const ScanSuspect& described, const Suspect& cross,
+              const std::vector<Suspect>& columns, std::size_t width, double level) {
+  const ScanGap* widest = described.widest();
+  if (widest == nullptr) return kUndefined;
+  const Test* found = nullptr;
+  for (const Test& test : cross.tests)
+    if (widest->rate == kRates[test.rate] &&
+        (found == nullptr || before(test, *found, level)))
+      found = &test;
+  double alone = 0;
+  for (const auto& [column, group] :
+       {std::pair{cross.first, found->group / width}, {cross.second, found->group % width}})
+    if (const Test* test = find_test(columns[column], found->rate, group))
+      alone = std::max(alone, test->size());
+  return found->size() - alone;
+}
+
+bool ranks_before(const ScanSuspect& a, const ScanSuspect& b) {
+  const ScanGap *x = a.widest(), *y = b.widest();
+  if ((x == nullptr) != (y == nullptr)) return x != nullptr;
+  if (x != nullptr) return std::abs(x->difference.value) > std::abs(y->difference.value);
+  const auto least = [](const ScanSuspect& s) {
+    double p = 2;
+    for (const ScanGap& gap : s.worst) p = std::min(p, gap.p_value);
+    return p;
+  };
+  return least(a) < least(b);
+}
+
+std::vector<bool> known_groups(const Attribute& a) {
+  std::vector<bool> known(a.groups.size(), true);
+  if (a.groups.size() > a.values.size()) known.back() = false;
+  return known;
+}
+
+}  // namespace
+
+ScanReport scan_report(const std::vector<Attribute>& attributes, const ScanCounts& counts,
+                       const Task& task, const ScanOptions& options) {
+  std::vector<Suspect> columns;
+  for (std::size_t a = 0; a < attributes.size(); ++a)
+    columns.push_back(compare(a, a, counts.one(a), known_groups(attributes[a]), task));
+  std::vector<Suspect> suspects = columns;
+  for (std::size_t a = 0; a < attributes.size(); ++a) {
+    for (std::size_t b = a + 1; b < attributes.size(); ++b) {
+      std::vector<bool> known;
+      for (const bool first : known_groups(attributes[a]))
+        for (const bool second : known_groups(attributes[b]))
+          known.push_back(first && second);
+      suspects.push_back(compare(a, b, counts.two(a, b), known, task));
+    }
+  }
+  ScanReport report;
+  report.task = task;
+  report.confidence = options.confidence;
+  report.top = options.top;
+  report.tests = adjust(suspects);
+  const double level = 1 - options.confidence;
+  const double confidence = adjusted_confidence(options.confidence, report.tests);
+  for (const Suspect& suspect : suspects) {
+    ScanSuspect one = described(attributes, suspect, level, confidence);
+    if (suspect.first == suspect.second) {
+      report.columns.push_back(std::move(one));
+      continue;
+    }
+    const std::size_t width = attributes[suspect.second].groups.size();
+    one.beyond = beyond(one, suspect, columns, width, level);
+    report.intersections.push_back(std::move(one));
+  }
+  for (auto* list : {&report.columns, &report.intersections})
+    std::stable_sort(list->begin(), list->end(), ranks_before);
+  return report;
+}
+
+}  // namespace fmd

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "fmd/report/audit_report.h"
+
+// Sentences that several forms of an audit share.
+namespace fmd {
+
+[[nodiscard]] std::string no_flip_words(const std::string& reason);
+[[nodiscard]] std::string reason_words(const std::string& reason);
+[[nodiscard]] std::string limit_words(const LimitResult& limit);  // "co:sex <= .02"
+[[nodiscard]] std::string verdict_words(
+    const AuditReport& report);  // "FAIL, 2 limits, ..."
+[[nodiscard]] std::string shout(Verdict verdict);
+// How the intervals of changes were made.
+[[nodiscard]] std::string pairing_words(const BaselineReport& baseline);
+
+}  // namespace fmd

@@ -1,0 +1,281 @@
+#include "fmd/pipeline/scan.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "fmd/core/error.h"
+#include "fmd/core/rng.h"
+#include "fmd/data/csv.h"
+#include "pipeline/tables.h"
+#include "support/close.h"
+
+namespace fmd {
+namespace {
+
+double choose(Index n, Index k) {
+  double result = 1;
+  for (Index i = 1; i <= k; ++i)
+    result = result * static_cast<double>(n - k + i) / static_cast<double>(i);
+  return result;
+}
+
+// Every way to deal the hits out, by their exact numbers.
+double fisher_by_hand(Index k1, Index n1, Index k2, Index n2) {
+  const Index hits = k1 + k2;
+  const auto ways = [&](Index k) { return choose(n1, k) * choose(n2, hits - k); };
+  double sum = 0;
+  for (Index k = std::max<Index>(0, hits - n2); k <= std::min(n1, hits); ++k)
+    if (ways(k) <= ways(k1) * (1 + 1e-9)) sum += ways(k);
+  return sum / choose(n1 + n2, hits);
+}
+
+TEST(FisherTest, CountsEveryTable) {
+  for (Index n1 = 1; n1 <= 9; ++n1)
+    for (Index n2 = 1; n2 <= 12; n2 += 2)
+      for (Index k1 = 0; k1 <= n1; ++k1)
+        for (Index k2 = 0; k2 <= n2; ++k2)
+          EXPECT_CLOSE(fisher_test(k1, n1, k2, n2), fisher_by_hand(k1, n1, k2, n2), 1e-9);
+}
+
+// The figures of scipy.stats.fisher_exact (1.17.1).
+TEST(FisherTest, AgreesWithScipyOnLargeTables) {
+  EXPECT_CLOSE(fisher_test(2243, 5203, 1070, 4797), 1.0012110067313672e-109, 1e-8);
+  EXPECT_CLOSE(fisher_test(16, 942, 281, 7742), 0.0011741023374586055, 1e-8);
+  EXPECT_CLOSE(fisher_test(30, 100, 1200, 7742), 0.00025840784295282456, 1e-8);
+  EXPECT_EQ(fisher_test(0, 0, 3, 5), 1);
+  EXPECT_EQ(fisher_test(50, 100, 50, 100), 1);
+  EXPECT_ERROR(fisher_test(3, 2, 0, 5), ErrorKind::bad_option, "no shares");
+  // Far out in the tail, and with a million rows: no overflow, no long loop.
+  EXPECT_GE(fisher_test(0, 500000, 500000, 500000), 0);
+  EXPECT_CLOSE(fisher_test(250100, 500000, 249900, 500000), 0.6906302063508798, 1e-7);
+}
+
+Scored made_up_scores(Index rows, std::uint64_t seed) {
+  Rng rng(seed, "scores");
+  Scored scored;
+  scored.p.resize(rows, 2);
+  scored.favorable = 1;
+  for (Index i = 0; i < rows; ++i) {
+    scored.p(i, 1) = rng.uniform();
+    scored.p(i, 0) = 1 - scored.p(i, 1);
+    scored.y.push_back(rng.below(3) == 0 ? 1 : 0);
+  }
+  scored.decision = decide(scored.p, .5);
+  return scored;
+}
+
+Column category(const std::string& name, Index values, Index rows, Rng& rng) {
+  Column column{.name = name, .kind = ColumnKind::category};
+  for (Index v = 0; v < values; ++v) column.levels.push_back(name + std::to_string(v));
+  for (Index i = 0; i < rows; ++i)
+    column.codes.push_back(static_cast<std::int32_t>(rng.below(values)));
+  return column;
+}
+
+Task scan_task() {
+  Task task;
+  task.label = "y";
+  task.classes = {"no", "yes"};
+  task.favorable = "yes";
+  return task;
+}
+
+// Columns that were dealt out at random differ by chance alone: at most one scan in twenty
+// may find something, whatever the number of columns, intersections and rates.
+TEST(Scan, RandomColumnsAreRarelyAFinding) {
+  int found = 0;
+  constexpr int kRuns = 300;
+  for (std::uint64_t run = 0; run < kRuns; ++run) {
+    Rng rng(run, "columns");
+    Table table;
+    table.source = "random";
+    for (const Index values : {2, 2, 3, 5, 8})
+      table.columns.push_back(
+          category("c" + std::to_string(table.columns.size()), values, 1500, rng));
+    Column number{.name = "n"};
+    for (int i = 0; i < 1500; ++i) number.numbers.push_back(rng.normal());
+    table.columns.push_back(number);
+    const ScanReport report =
+        scan_files(table, made_up_scores(1500, run), scan_task(), {}, {});
+    EXPECT_EQ(report.columns.size(), 6U);
+    EXPECT_EQ(report.intersections.size(), 15U);
+    Index findings = 0;
+    for (const auto* list : {&report.columns, &report.intersections})
+      for (const ScanSuspect& s : *list) findings += s.findings;
+    found += findings > 0;
+  }
+  EXPECT_LE(found, kRuns / 20);
+}
+
+// The other side of the coin: what was put in is found, named and ranked first.
+TEST(Scan, ACellThatIsAnsweredOtherwiseIsFound) {
+  const Index rows = 6000;
+  Rng rng(4, "columns");
+  Table table;
+  table.source = "made-up";
+  for (const char* name : {"a", "b", "c"})
+    table.columns.push_back(category(name, 2, rows, rng));
+  Scored scored = made_up_scores(rows, 1);
+  for (Index i = 0; i < rows; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    // a1 x b1 is refused more often; neither column tells it alone as well.
+    if (table.columns[0].codes[at] == 1 && table.columns[1].codes[at] == 1 &&
+        rng.below(2) == 0)
+      scored.decision[at] = 0;
+  }
+  const ScanReport report = scan_files(table, scored, scan_task(), {}, {});
+  ASSERT_FALSE(report.intersections.empty());
+  const ScanSuspect& first = report.intersections[0];
+  EXPECT_EQ(first.name, "a x b");
+  ASSERT_NE(first.widest(), nullptr);
+  EXPECT_EQ(first.widest()->group, "a1 x b1");
+  EXPECT_GT(first.beyond, 0.05);
+  EXPECT_EQ(report.columns[2].name, "c");
+  EXPECT_EQ(report.columns[2].widest(), nullptr);
+  const std::string text = screen(report);
+  EXPECT_NE(text.find("a x b: a1 x b1"), std::string::npos) << text;
+  EXPECT_NE(text.find("A difference is not a wrong"), std::string::npos);
+}
+
+// Against counting each rate of each group by hand, with Holm over the whole list.
+TEST(Scan, FiguresAreThoseCountedByHand) {
+  const Index rows = 2000;
+  Rng rng(9, "columns");
+  Table table;
+  table.source = "made-up";
+  table.columns = {category("a", 3, rows, rng)};
+  const Scored scored = made_up_scores(rows, 7);
+  const ScanReport report = scan_files(table, scored, scan_task(), {}, {});
+  ASSERT_EQ(report.columns.size(), 1U);
+  EXPECT_EQ(report.tests, 6);  // 3 rates x 2 groups
+  const auto share = [&](std::int32_t group, const std::string& rate) {
+    Index hits = 0, of = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
+      if (table.columns[0].codes[i] != group) continue;
+      if (rate == "tpr" && scored.y[i] != 1) continue;
+      if (rate == "fpr" && scored.y[i] != 0) continue;
+      ++of;
+      hits += scored.decision[i] == 1;
+    }
+    return std::pair{hits, of};
+  };
+  for (const ScanGap& gap : report.columns[0].worst) {
+    const auto group = [](const std::string& name) { return name.back() - '0'; };
+    const auto own = share(group(gap.group), gap.rate),
+               other = share(group(gap.reference), gap.rate);
+    EXPECT_EQ(gap.rows, own.second);
+    EXPECT_CLOSE(gap.group_rate, static_cast<double>(own.first) / own.second, 1e-12);
+    const Interval expected = newcombe(other.first, other.second, own.first, own.second,
+                                       adjusted_confidence(.95, report.tests));
+    EXPECT_CLOSE(gap.difference.value, expected.value, 1e-12);
+    EXPECT_CLOSE(gap.difference.low, expected.low, 1e-12);
+    EXPECT_CLOSE(gap.p_value, fisher_test(own.first, own.second, other.first, other.second),
+                 1e-12);
+    EXPECT_GE(gap.adjusted, gap.p_value);
+  }
+}
+
+TEST(Scan, FlipsAndSlopesAreThoseOfTheAudit) {
+  const Table table = test::number_of_columns(3000, 2);
+  const Model model =
+      train_model(test::number_of_columns(2000, 1), test::made_up_task(), "", {}, {}).model;
+  Study study = make_study(model, table, model.task, false, {});
+  const ScanReport report = scan_model(model, study, {}, {});
+  const auto pairs = make_pairs(model, study, model.task, {}, {});
+  const AuditReport audit = audit_model(model, study, pairs, {}, {});
+  for (const ScanSuspect& s : report.columns) {
+    ASSERT_TRUE(s.flip) << s.name;
+    if (s.name == "x") {
+      EXPECT_EQ(s.flip->kind, "slope");
+      const Attribute x = read_attribute(table, {.name = "x", .quantiles = 4});
+      EXPECT_EQ(s.cuts, x.cuts);
+      EXPECT_CLOSE(s.flip->change.value,
+                   measure_slope(model, study, x, {}, {})->per_deviation.value, 1e-10);
+    } else {
+      EXPECT_CLOSE(s.flip->change.value, audit.find(s.name)->flip->co_tv.value, 1e-10);
+      EXPECT_CLOSE(s.flip->flip_rate, audit.find(s.name)->flip->flip_rate.value, 1e-10);
+    }
+  }
+}
+
+TEST(Scan, BlocksMergeToTheWhole) {
+  Rng rng(2, "codes");
+  const Index rows = 1000;
+  std::vector<std::vector<std::int32_t>> all(3);
+  std::vector<std::uint8_t> outcome;
+  for (Index i = 0; i < rows; ++i) {
+    for (std::size_t s = 0; s < 3; ++s)
+      all[s].push_back(static_cast<std::int32_t>(rng.below(5)) - 1);
+    outcome.push_back(static_cast<std::uint8_t>(rng.below(6)));
+  }
+  ScanCounts whole({4, 4, 4}), parts({4, 4, 4});
+  whole.add(all, outcome, {});
+  for (Index first = 0; first < rows; first += 300) {
+    const auto last = std::min(rows, first + 300);
+    ScanCounts part({4, 4, 4});
+    std::vector<std::vector<std::int32_t>> some(3);
+    for (std::size_t s = 0; s < 3; ++s)
+      some[s].assign(all[s].begin() + first, all[s].begin() + last);
+    part.add(some,
+             std::span(outcome).subspan(static_cast<std::size_t>(first),
+                                        static_cast<std::size_t>(last - first)),
+             {});
+    ByteWriter out;
+    part.save(out);
+    ByteReader in(out.bytes());
+    parts.merge(ScanCounts::load(in));
+  }
+  for (std::size_t a = 0; a < 3; ++a) {
+    EXPECT_TRUE(std::ranges::equal(whole.one(a), parts.one(a)));
+    for (std::size_t b = a + 1; b < 3; ++b)
+      EXPECT_TRUE(std::ranges::equal(whole.two(a, b), parts.two(a, b)));
+  }
+  // By hand.
+  Index count = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
+    count += all[1][i] == 2 && all[2][i] == 3 && outcome[i] == 4;
+  EXPECT_EQ(whole.two(1, 2)[(2 * 4 + 3) * 6 + 4], count);
+  EXPECT_ERROR(parts.merge(ScanCounts({4, 4})), ErrorKind::bad_shape, "other columns");
+  ByteWriter out;
+  whole.save(out);
+  ByteReader cut(std::span(out.bytes()).first(out.bytes().size() - 9));
+  EXPECT_ERROR(ScanCounts::load(cut), ErrorKind::bad_model, "state");
+}
+
+TEST(Scan, SaysWhichColumnsItLeavesOut) {
+  std::string text = "id,one,many,flag,n,p,y\n";
+  for (int i = 0; i < 400; ++i)
+    text += "k" + std::to_string(i) + ",same,v" + std::to_string(i % 30) + "," +
+            (i % 7 == 0   ? "?"
+             : i % 2 == 0 ? "a"
+                          : "b") +
+            "," + std::to_string(i % 5) + "," + (i % 3 == 0 ? "0.9" : "0.1") + "," +
+            (i % 2 == 0 ? "yes" : "no") + "\n";
+  const Table table = parse_csv(text, "x.csv", {});
+  const Task task = scan_task();
+  const Scored scored = read_scores(table, task);
+  const ScanReport report = scan_files(table, scored, task, {}, {});
+  ASSERT_EQ(report.columns.size(), 2U);
+  for (const ScanSuspect& s : report.columns)
+    EXPECT_EQ(s.groups, s.name == "flag" ? 3 : 5);  // a, b and (missing); 0 to 4
+  ASSERT_EQ(report.left_out.size(), 3U);
+  EXPECT_EQ(report.left_out[0].reason, "more than 256 values");
+  EXPECT_EQ(report.left_out[1].reason, "one value");
+  EXPECT_EQ(report.left_out[2].reason, "30 values");
+  const ScanReport named = scan_files(table, scored, task, {.columns = {"many"}}, {});
+  EXPECT_EQ(named.columns.size(), 1U);
+  EXPECT_ERROR(scan_files(table, scored, task, {.columns = {"y"}}, {}),
+               ErrorKind::bad_option, "is the label");
+  EXPECT_ERROR(scan_files(table, scored, task, {.columns = {"fla"}}, {}),
+               ErrorKind::missing_column, "fla");
+  EXPECT_ERROR(scan_files(table, scored, task, {.columns = {"one"}}, {}),
+               ErrorKind::bad_data, "no column divides");
+  const auto json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["command"], "scan");
+  EXPECT_EQ(json["comparisons"], report.tests);
+}
+
+}  // namespace
+}  // namespace fmd
