@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "data/number.h"
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
 
@@ -48,9 +49,13 @@ Matrix read_probabilities(const Table& table, const Task& task) {
   const Index classes = static_cast<Index>(task.classes.size());
   Matrix p(table.rows(), classes);
   const auto take = [&](const Column& column, Index row) {
-    const double value = column.kind == ColumnKind::number
-                             ? column.numbers[static_cast<std::size_t>(row)]
-                             : kUndefined;
+    // One word among the numbers makes a column of texts: the word is to blame, no number.
+    double value = kUndefined;
+    if (column.kind == ColumnKind::number) {
+      value = column.numbers[static_cast<std::size_t>(row)];
+    } else if (parse_number(column.text(row), value) != NumberText::number) {
+      value = kUndefined;
+    }
     if (!(value >= 0 && value <= 1)) {
       throw Error(ErrorKind::bad_value,
                   fmt::format("{}, column \"{}\": \"{}\" is no probability",

@@ -91,6 +91,7 @@ void set_flips(const Model& model, const Table& table,
     ScanFlip flip;
     flip.kind = attribute.flips() ? "flip" : "slope";
     flip.rows = static_cast<Index>(sums.rows);
+    flip.values = std::ssize(attribute.values);
     flip.change = sums.mean_change(adjusted_confidence(confidence, read));
     if (attribute.flips()) flip.flip_rate = sums.flipped / sums.rows;
     if (!attribute.flips()) flip.deviation = column->scale;

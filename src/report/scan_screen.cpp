@@ -76,11 +76,15 @@ std::string flips(const ScanReport& r) {
     const ScanFlip& flip = *s->flip;
     const bool slope = flip.kind == "slope";
     const std::string what =
-        slope ? fmt::format("slope, per deviation ({:.4g})", flip.deviation)
-              : fmt::format("to each of {} other values", s->groups - 1);
-    out += fmt::format("  {:<14} {:<27} {:>5} {:<16} {:>9}\n", clip(s->name, 14),
-                       clip(what, 27), gap(flip.change.value), range(flip.change),
-                       slope ? "" : percent(flip.flip_rate) + " %");
+        slope              ? fmt::format("slope, per deviation ({:.4g})", flip.deviation)
+        : flip.values == 2 ? "to the other value"
+                           : fmt::format("to each of {} other values", flip.values - 1);
+    out += fmt::format("  {:<14} {:<27} {:>5} {}", clip(s->name, 14), clip(what, 27),
+                       gap(flip.change.value), range(flip.change));
+    if (!slope)
+      out += fmt::format("{:>{}}", percent(flip.flip_rate) + " %",
+                         26 - range(flip.change).size());
+    out += "\n";
   }
   return out;
 }

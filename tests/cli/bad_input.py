@@ -60,6 +60,8 @@ class BadInput(unittest.TestCase):
                     shutil.copy(BAD / case["file"], self.dir / case["file"])
                 if case["reader"] == "task":
                     args = ("audit", "good.safetensors", "good.csv", "--task", case["file"])
+                elif case["reader"] == "baseline":
+                    args = ("audit", "good.safetensors", "good.csv", "--baseline", case["file"])
                 elif case["kind"] == "bad-value":  # a cell of a column that is known to be a number
                     column = re.search(r'column \\?"([^"\\]+)', case["message"]).group(1)
                     (self.dir / "types.toml").write_text(f'[types]\n"{column}" = "number"\n')
@@ -96,6 +98,13 @@ class BadInput(unittest.TestCase):
         self.refused("train", "big.csv", "--label", "a", "-o", "out", kind="bad-csv", message="line 2")
         scores = table("scores.csv", "sex,p\nF,0.5\nM,1.5\n")
         self.refused("audit", "--scores", scores, "--attribute", "sex", kind="bad-value", message="line 3")
+        nan = table("nan.csv", "sex,p\nF,0.5\nM,nan\nM,0.5\n")
+        self.refused("audit", "--scores", nan, "--attribute", "sex", kind="bad-value", message="line 3")
+        self.refused("audit", "--scores", nan, "--scan", kind="bad-value", message="line 3")
+        gap = table("gap.csv", "sex,p\nF,0.5\nM,\n")
+        self.refused("audit", "--scores", gap, "--attribute", "sex", kind="bad-value", message="line 3")
+        self.refused("audit", "--scores", scores, "--attribute", "sex", "--baseline-model", "good.safetensors",
+                     kind="bad-option", message="cannot be paired")
         twins = table("twins.csv", "id,age\n1,2\n1,3\n")
         ids = table("ids.csv", lines[0] + ",id\n" + "".join(f"{l},{i}\n" for i, l in enumerate(lines[1:])))
         self.refused("audit", "good.safetensors", ids, "--groups", twins, "--key", "id", "--attribute", "sex",
@@ -204,6 +213,32 @@ class BadInput(unittest.TestCase):
                 self.refused("debias", "good.safetensors", "good.csv", "-o", "out", *args, kind="bad-option")
         self.refused("audit", "good.safetensors", "good.csv", "--fail-over", "magic:sex=.1", kind="bad-option")
         self.refused("audit", "good.safetensors", "good.csv", "--fail-over", "co:height=.1", kind="bad-option")
+        self.refused("audit", "good.safetensors", "good.csv", "--fail-over", "flip_rat:sex=.1", kind="bad-option",
+                     message="did you mean flip_rate?")
+        self.refused("audit", "good.safetensors", "good.csv", "--fail-over", "selection_ratio=.8", kind="bad-option",
+                     message="--fail-under selection_ratio=.8")
+        self.refused("audit", "good.safetensors", "good.csv", "--fail-under", "co=.8", kind="bad-option",
+                     message="--fail-over co=.8")
+        self.refused("audit", "good.safetensors", "good.csv", "--attribute", "age", kind="bad-task",
+                     message="--attribute age:4")
+        self.refused("audit", "good.safetensors", "good.csv", "--attribute", "age:1", kind="bad-option",
+                     message="quantiles are from 2 to 100")
+        self.refused("audit", "good.safetensors", "good.csv", "--attribute", "age:4", "--attribute", "age:5",
+                     kind="bad-option", message="in two ways")
+        self.refused("audit", "good.safetensors", "good.csv", "--attribute", "sex:4", kind="bad-task",
+                     message="quantiles are for numbers")
+        self.refused("audit", "good.safetensors", "good.csv", "--fail-on-worse", kind="bad-option", message="--baseline")
+        self.refused("audit", "good.safetensors", "good.csv", "--baseline", "absent.json", kind="cannot-read")
+        self.refused("audit", "good.safetensors", "good.csv", "--scan", "--fail-over", "co=.1", kind="bad-option",
+                     message="--scan")
+        self.refused("audit", "good.safetensors", "good.csv", "--scan", "--scan-columns", "job,hair",
+                     kind="missing-column", message="hair")
+        self.refused("audit", "good.safetensors", "good.csv", "--scan", "--scan-columns", "approved",
+                     kind="bad-option", message="is the label")
+        self.refused("pairs", "good.csv", "--flip", "age", "-o", "out", kind="bad-task", message="values")
+        self.refused("debias", "good.safetensors", "good.csv", "--attribute", "age:4", "-o", "out", kind="bad-task",
+                     message="no one value to flip to")
+        self.run_fmd("audit", "good.safetensors", "good.csv", "--format", "xml", code=2)
         self.refused("audit", "good.safetensors", kind="bad-option", message="audit")
         self.refused("audit", "good.safetensors", "good.csv", "--positive", "no", kind="bad-option",
                      message="fixed by its training")

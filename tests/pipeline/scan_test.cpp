@@ -8,6 +8,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/data/csv.h"
+#include "fmd/pipeline/audit.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
 
@@ -166,7 +167,8 @@ TEST(Scan, FiguresAreThoseCountedByHand) {
     const auto own = share(group(gap.group), gap.rate),
                other = share(group(gap.reference), gap.rate);
     EXPECT_EQ(gap.rows, own.second);
-    EXPECT_CLOSE(gap.group_rate, static_cast<double>(own.first) / own.second, 1e-12);
+    EXPECT_CLOSE(gap.group_rate,
+                 static_cast<double>(own.first) / static_cast<double>(own.second), 1e-12);
     const Interval expected = newcombe(other.first, other.second, own.first, own.second,
                                        adjusted_confidence(.95, report.tests));
     EXPECT_CLOSE(gap.difference.value, expected.value, 1e-12);

@@ -25,7 +25,7 @@ struct ScanGap {
 // What the model does when the column alone is changed.
 struct ScanFlip {
   std::string kind;  // "flip": each other value; "slope": per deviation of a number
-  Index rows = 0;
+  Index rows = 0, values = 0;
   Interval change;                // mean |change of p|; adjusted for the number of columns
   double flip_rate = kUndefined;  // share of answers that change; undefined for slopes
   double deviation = kUndefined;  // slopes: of the number in the training rows
