@@ -50,10 +50,28 @@ columns = ["sex"]
 pairs = "flip"
 values = ["F", "M"]
 reference = "M"
+[[attributes]]
+name = "age"
+quantiles = 4
+[[attributes]]
+name = "hours"
+cuts = [20, 39.5]
 [limits]
 "co:sex" = 0.02
 "demographic_parity" = 1e-1
 '''
+AUDIT = {
+    "schema": 1, "command": "audit", "model": {"name": "m", "sha256": "ab"}, "rows": 9, "confidence": 0.95,
+    "data": {"name": "d.csv", "sha256": None}, "accuracy": {"value": 0.8, "low": 0.7, "high": 0.9},
+    "attributes": [{"name": "sex", "measures": {
+        "co": {"value": 0.1, "low": 0.05, "high": 0.2},
+        "co_worst": {"value": 0.1, "low": 0.05, "high": 0.2, "from": "F", "to": "M"},
+        "co_large": {"value": None, "reason": "undefined"},
+        "selection_ratio": {"value": 1.1, "low": -0.1, "high": 1.5},
+        "equalized_odds": {"value": 0.3, "low": 0.1, "high": 0.4, "comparisons": [
+            {"first": "M", "second": "F", "rate": "tpr", "value": -0.3, "low": -0.4, "high": -0.1},
+            {"first": "M", "second": "F", "rate": "fpr", "value": 0, "low": 0, "high": 0}]}}}],
+}
 
 
 def safetensors(header, data=b""):
@@ -110,6 +128,7 @@ def corpus(files):
         "undo": undo_inputs(),
         "receipt": {"good": json.dumps({"schema": 1, "model": receipt["model"]}).encode(), "empty": b"{}",
                     "number": b'{"model":{"sha256_before":1,"sha256_after":2}}', "list": b"[[[[1,{}]]]]"},
+        "baseline": {"good": json.dumps(AUDIT).encode(), **{p.stem: p.read_bytes() for p in BAD.glob("baseline_*.json")}},
         "task": {"good": TASK.encode(), "names": b'attributes = ["sex", "race"]\nthreshold = 0.3\npositive = 1\n',
                  **{p.stem: p.read_bytes() for p in BAD.glob("*.toml")}},
     }

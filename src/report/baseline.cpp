@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -15,8 +16,9 @@ Interval turned(const Interval& i) { return i.value < 0 ? -i : i; }
 // What is compared: gaps by their size; ratios as the smaller over the larger.
 Interval size_of(const AuditFigure& figure) {
   const Interval& i = figure.interval;
+  constexpr double kMost = std::numeric_limits<double>::infinity();
   if (ends_with_ratio(figure.measure) && i.value > 1)
-    return {1 / i.value, 1 / i.high, 1 / i.low};
+    return {1 / i.value, 1 / i.high, i.low > 0 ? 1 / i.low : kMost};
   return is_floor(figure.measure) ? i : turned(i);
 }
 

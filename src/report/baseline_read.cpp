@@ -114,8 +114,8 @@ EarlierAudit parse_audit(std::string_view text, const std::string& source) {
   audit.data_sha256 = text_or_none(data, "sha256");
   audit.rows = object.count("rows");
   audit.confidence = object.number("confidence");
-  if (!(audit.confidence > 0 && audit.confidence < 1))
-    object.fail("\"confidence\" must be between 0 and 1");
+  if (!(audit.confidence >= 0.5 && audit.confidence <= 0.9999))
+    object.fail("\"confidence\" must be between 0.5 and 0.9999");
   FigureReader reader(audit);
   if (object.has("accuracy")) reader.add_measure(object.object("accuracy"), "", "accuracy");
   for (const JsonReader& attribute : object.objects("attributes")) {
