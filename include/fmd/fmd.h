@@ -29,6 +29,7 @@
 #include "fmd/influence/ranking.h"
 #include "fmd/influence/refit.h"
 #include "fmd/metrics/bias_measure.h"
+#include "fmd/metrics/confusion.h"
 #include "fmd/metrics/counterfactual.h"
 #include "fmd/metrics/group.h"
 #include "fmd/metrics/interval.h"
