@@ -17,6 +17,8 @@ const Info* find(const std::vector<Info>& all, std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+Index count(double x) { return static_cast<Index>(x); }
+
 bool whole(const Share& s) {
   return std::trunc(s.hits) == s.hits && std::trunc(s.of) == s.of;
 }
@@ -70,21 +72,31 @@ const CriterionInfo* find_criterion(std::string_view name) {
 
 Interval share_interval(const Share& share, double confidence) {
   if (!whole(share)) return {share.value(), kUndefined, kUndefined};
-  return wilson(static_cast<Index>(share.hits), static_cast<Index>(share.of), confidence);
+  return wilson(count(share.hits), count(share.of), confidence);
+}
+
+Interval share_difference(const Share& first, const Share& second, double confidence) {
+  if (!whole(first) || !whole(second))
+    return {first.value() - second.value(), kUndefined, kUndefined};
+  return newcombe(count(first.hits), count(first.of), count(second.hits), count(second.of),
+                  confidence);
+}
+
+Interval share_ratio(const Share& first, const Share& second, double confidence) {
+  if (!whole(first) || !whole(second))
+    return {divide(first.value(), second.value()), kUndefined, kUndefined};
+  return rate_ratio(count(first.hits), count(first.of), count(second.hits),
+                    count(second.of), confidence);
 }
 
 Interval criterion_interval(const CriterionInfo& criterion, const Confusion& u,
                             const Confusion& p, double confidence) {
   const RateInfo* rate = criterion.rate == nullptr ? nullptr : find_rate(criterion.rate);
-  const Interval plain{criterion.value(u, p), kUndefined, kUndefined};
-  if (rate == nullptr || rate->share == nullptr) return plain;
+  if (rate == nullptr || rate->share == nullptr)
+    return {criterion.value(u, p), kUndefined, kUndefined};
   const Share first = rate->share(criterion.turned ? p : u);
   const Share second = rate->share(criterion.turned ? u : p);
-  if (!whole(first) || !whole(second)) return plain;
-  const auto count = [](double x) { return static_cast<Index>(x); };
-  const auto interval = criterion.ratio ? rate_ratio : newcombe;
-  return interval(count(first.hits), count(first.of), count(second.hits), count(second.of),
-                  confidence);
+  return (criterion.ratio ? share_ratio : share_difference)(first, second, confidence);
 }
 
 std::vector<double> selected_shares(const std::vector<Confusion>& groups) {

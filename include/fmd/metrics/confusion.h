@@ -65,6 +65,11 @@ struct CriterionInfo {
 // Wilson's interval of a share; undefined ends where the counts are no whole numbers (sums
 // of weights), which have no binomial distribution.
 [[nodiscard]] Interval share_interval(const Share& share, double confidence);
+// first - second by Newcombe, and first / second by rate_ratio(); with the same reserve.
+[[nodiscard]] Interval share_difference(const Share& first, const Share& second,
+                                        double confidence);
+[[nodiscard]] Interval share_ratio(const Share& first, const Share& second,
+                                   double confidence);
 
 // The criterion with its interval, where it has a closed form: Newcombe's for a difference
 // of two shares, rate_ratio() for a ratio of two; else the ends are undefined and
