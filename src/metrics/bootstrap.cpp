@@ -9,6 +9,7 @@
 #include "core/sums.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/interval.h"
+#include "metrics/normal_sums.h"
 
 namespace fmd {
 namespace {
@@ -88,13 +89,6 @@ Matrix plain_sums(const Matrix& statistics, Index replicates, const Exec& exec) 
   return sums;
 }
 
-// Means, covariance of the rows and, per column, sum |x - mean|^3.
-struct Moments {
-  Vector mean;
-  Matrix covariance;
-  Vector third;
-};
-
 Moments moments(const Matrix& statistics, const Exec& exec) {
   const Index n = statistics.rows(), q = statistics.cols();
   const double rows = static_cast<double>(n);
@@ -118,15 +112,6 @@ Moments moments(const Matrix& statistics, const Exec& exec) {
   return m;
 }
 
-// Whether the sum of n draws is normal in every column, to .56 kNormalRatio in probability.
-bool nearly_normal(const Moments& m, Index n) {
-  for (Index j = 0; j < m.third.size(); ++j) {
-    const double spread = std::sqrt(static_cast<double>(n) * m.covariance(j, j));
-    if (m.third(j) > kNormalRatio * spread * spread * spread) return false;
-  }
-  return true;
-}
-
 // L with L L^T = the covariance (lower triangle); columns that others determine give a zero
 // one.
 Matrix root(const Matrix& covariance) {
@@ -142,6 +127,16 @@ Matrix root(const Matrix& covariance) {
   return L;
 }
 
+}  // namespace
+
+bool nearly_normal(const Moments& m, Index n) {
+  for (Index j = 0; j < m.third.size(); ++j) {
+    const double spread = std::sqrt(static_cast<double>(n) * m.covariance(j, j));
+    if (m.third(j) > kNormalRatio * spread * spread * spread) return false;
+  }
+  return true;
+}
+
 Matrix normal_sums(const Moments& m, Index n, Index replicates, const Exec& exec) {
   const Index q = m.mean.size();
   const double rows = static_cast<double>(n);
@@ -155,8 +150,6 @@ Matrix normal_sums(const Moments& m, Index n, Index replicates, const Exec& exec
   }
   return sums;
 }
-
-}  // namespace
 
 Matrix bootstrap_sums(const Matrix& statistics, Index replicates, const Exec& exec) {
   require_option(replicates >= 0, "bootstrap", "replicates", replicates, ">= 0");

@@ -126,8 +126,8 @@ void set_ratio(const Rate& selection, double confidence, GroupReport& report) {
   const auto others = static_cast<Index>(groups.size());
   const RateCount &k = selection.counts[at(low)], &n = selection.counts[at(high)];
   report.selection_ratio =
-      rate_ratio(k.hits, k.of, n.hits, n.of,
-                 adjusted_confidence(confidence, others * (others + 1) / 2));
+      effective_ratio(k.hits, k.of, n.hits, n.of,
+                      adjusted_confidence(confidence, others * (others + 1) / 2));
 }
 
 void set_worst_group(const Rate& accuracy, GroupReport& report) {
@@ -164,22 +164,23 @@ const GroupMeasure* GroupReport::find(const std::string& measure) const {
   return nullptr;
 }
 
-GroupReport group_report(const Scored& scored, const std::string& attribute,
-                         const std::vector<std::string>& values,
-                         const std::vector<std::int32_t>& code, const GroupOptions& options,
-                         const Exec& exec) {
-  require_scored("group_report", scored);
-  require_codes("group_report", code, scored.rows(), static_cast<Index>(values.size()));
+GroupReport group_report(const Tally& tally, std::span<const Index> attributes,
+                         const std::string& name, const std::vector<std::string>& values,
+                         const GroupOptions& options, const Exec& exec) {
   GroupReport report;
-  report.attribute = attribute;
-  report.rows_without_group = std::count(code.begin(), code.end(), -1);
-  const Rates rates = count_rates(scored, values, code, options, report.groups);
+  report.attribute = name;
+  const std::vector<GroupTally> groups =
+      tally.groups(attributes, &report.rows_without_group);
+  require_size("group_report", "values", static_cast<Index>(values.size()),
+               static_cast<Index>(groups.size()));
+  const Rates rates = count_rates(tally.plan(), groups, values, options, report.groups);
   report.reference = reference_of(report.groups, options);
-  const SoftRates soft = soft_rates(scored, values, code, rates, options, exec);
+  const SoftRates soft =
+      soft_rates(tally, attributes, groups, values, rates, options, exec);
 
   const double confidence = options.confidence;
-  const auto add = [&](const std::string& name, const std::vector<const Rate*>& parts) {
-    report.measures.push_back(make_measure(name, parts, report, confidence));
+  const auto add = [&](const std::string& measure, const std::vector<const Rate*>& parts) {
+    report.measures.push_back(make_measure(measure, parts, report, confidence));
   };
   add("demographic_parity", {&rates.selection});
   add("equal_opportunity", {&rates.tpr});
@@ -190,6 +191,22 @@ GroupReport group_report(const Scored& scored, const std::string& attribute,
   set_ratio(rates.selection, confidence, report);
   set_worst_group(rates.accuracy, report);
   return report;
+}
+
+GroupReport group_report(const Scored& scored, const std::string& attribute,
+                         const std::vector<std::string>& values,
+                         const std::vector<std::int32_t>& code, const GroupOptions& options,
+                         const Exec& exec) {
+  require_scored("group_report", scored);
+  require_codes("group_report", code, scored.rows(), static_cast<Index>(values.size()));
+  ScoredBlock block = block_of(scored);
+  block.code = {code};
+  const TallyPlan plan{.classes = block.classes,
+                       .favorable = scored.favorable,
+                       .values = {static_cast<Index>(values.size())},
+                       .labelled = scored.labelled()};
+  const Index all[] = {0};
+  return group_report(tally(plan, block, exec), all, attribute, values, options, exec);
 }
 
 }  // namespace fmd

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "fmd/core/rng.h"
 
 namespace fmd {
 namespace {
@@ -40,9 +39,9 @@ Rate named(const char* name, std::string reason, std::string needs, std::size_t 
   return rate;
 }
 
-Rates empty_rates(const Scored& scored, const GroupOptions& o, std::size_t groups) {
-  const std::string unlabelled = scored.labelled() ? "" : "no labels";
-  const std::string unnamed = scored.favorable < 0 ? "no favourable class" : "";
+Rates empty_rates(const TallyPlan& plan, const GroupOptions& o, std::size_t groups) {
+  const std::string unlabelled = plan.labelled ? "" : "no labels";
+  const std::string unnamed = plan.favorable < 0 ? "no favourable class" : "";
   const std::string both = unnamed.empty() ? unlabelled : unnamed;
   return {
       named("selection_rate", unnamed, fmt::format(">= {} rows", o.min_rows), groups),
@@ -57,31 +56,35 @@ Rates empty_rates(const Scored& scored, const GroupOptions& o, std::size_t group
             groups)};
 }
 
-void count_row(const Scored& scored, Index row, std::size_t g, Rates& rates) {
-  const std::int32_t decision = scored.decision[at(row)];
-  const std::int32_t y = scored.labelled() ? scored.y[at(row)] : -1;
-  const Index chosen = decision == scored.favorable ? 1 : 0;
-  const auto count = [g](Rate& rate, Index hit) {
-    rate.counts[g].hits += hit;
-    ++rate.counts[g].of;
-  };
-  count(rates.selection, chosen);
-  if (y < 0) return;
-  count(rates.accuracy, decision == y ? 1 : 0);
-  if (scored.favorable >= 0) count(y == scored.favorable ? rates.tpr : rates.fpr, chosen);
+// What a group's labels say: favourable ones, the others, and both.
+struct Labels {
+  LabelTally positive, negative, known, all;
+};
+
+Labels labels_of(const GroupTally& group, int favorable) {
+  Labels labels;
+  for (std::size_t k = 0; k < group.label.size(); ++k)
+    (static_cast<int>(k) == favorable ? labels.positive : labels.negative)
+        .add(group.label[k]);
+  labels.known = group.known();
+  labels.all = group.all();
+  if (favorable < 0) labels.negative = {};
+  return labels;
 }
 
-Group describe(const std::string& value, std::size_t g, const Rates& rates,
-               double confidence) {
+Group describe(const std::string& value, std::size_t g, const Labels& labels,
+               const Rates& rates, double confidence) {
   const auto interval = [&](const Rate& rate) {
-    return rate.reason.empty() ? wilson(rate.counts[g].hits, rate.counts[g].of, confidence)
+    const RateCount& count = rate.counts[g];
+    return rate.reason.empty() ? effective_wilson(count.hits, count.of, confidence)
                                : Interval{};
   };
   Group group;
   group.value = value;
-  group.rows = rates.selection.counts[g].of;
-  group.positives = rates.tpr.counts[g].of;
-  group.negatives = rates.fpr.counts[g].of;
+  group.rows = labels.all.rows;
+  group.effective_rows = rates.selection.counts[g].of;
+  group.positives = labels.positive.rows;
+  group.negatives = labels.negative.rows;
   group.selection_rate = interval(rates.selection);
   group.tpr = interval(rates.tpr);
   group.fpr = interval(rates.fpr);
@@ -89,32 +92,24 @@ Group describe(const std::string& value, std::size_t g, const Rates& rates,
   return group;
 }
 
-// Rows of one group: score, score if the label is favourable, whether it is.
-Matrix soft_rows(const Scored& scored, const std::vector<Index>& rows) {
-  Matrix statistics =
-      Matrix::Zero(static_cast<Index>(rows.size()), scored.labelled() ? 3 : 1);
-  for (Index k = 0; k < statistics.rows(); ++k) {
-    const Index row = rows[at(k)];
-    const double score = scored.p(row, scored.favorable);
-    statistics(k, 0) = score;
-    if (scored.labelled() && scored.y[at(row)] == scored.favorable)
-      statistics(k, 1) = score, statistics(k, 2) = 1;
-  }
-  return statistics;
-}
-
 }  // namespace
+
+RateCount effective(double hits, double of, double squares) {
+  if (of == squares || of == 0) return {hits, of};
+  const double rows = of * of / squares;
+  return {std::min(rows, hits / of * rows), rows};
+}
 
 double Rate::value(int group) const {
   if (means.size() > 0) return means(group);
   const RateCount& count = counts[at(group)];
-  return static_cast<double>(count.hits) / static_cast<double>(count.of);
+  return count.hits / count.of;
 }
 
 Interval Rate::difference(int first, int second, double confidence) const {
   if (means.size() == 0) {
     const RateCount &a = counts[at(first)], &b = counts[at(second)];
-    return newcombe(a.hits, a.of, b.hits, b.of, confidence);
+    return effective_newcombe(a.hits, a.of, b.hits, b.of, confidence);
   }
   std::vector<double> values(at(replicates.cols()));
   for (Index r = 0; r < replicates.cols(); ++r)
@@ -125,65 +120,36 @@ Interval Rate::difference(int first, int second, double confidence) const {
                                 : percentile(gap, std::move(values), confidence);
 }
 
-Rates count_rates(const Scored& scored, const std::vector<std::string>& values,
-                  const std::vector<std::int32_t>& code, const GroupOptions& options,
+Rates count_rates(const TallyPlan& plan, const std::vector<GroupTally>& tallies,
+                  const std::vector<std::string>& values, const GroupOptions& options,
                   std::vector<Group>& groups) {
-  Rates rates = empty_rates(scored, options, values.size());
-  Vector score = Vector::Zero(static_cast<Index>(values.size()));
-  for (Index i = 0; i < scored.rows(); ++i) {
-    const std::int32_t g = code[at(i)];
-    if (g < 0) continue;
-    count_row(scored, i, at(g), rates);
-    if (scored.favorable >= 0) score(g) += scored.p(i, scored.favorable);
-  }
+  Rates rates = empty_rates(plan, options, values.size());
+  const auto least = static_cast<double>(options.min_rows);
+  const auto least_label = static_cast<double>(options.min_label);
   for (std::size_t g = 0; g < values.size(); ++g) {
-    Group group = describe(values[g], g, rates, options.confidence);
-    group.compared = group.rows > 0 && group.rows >= options.min_rows;
-    if (scored.favorable >= 0 && group.rows > 0)
-      group.mean_score = score(static_cast<Index>(g)) / static_cast<double>(group.rows);
-    const auto enough = [&](const Rate& rate, Index least) {
-      return group.compared && rate.counts[g].of > 0 && rate.counts[g].of >= least;
+    const Labels l = labels_of(tallies[g], plan.favorable);
+    const auto chosen = [](const LabelTally& t) {
+      return effective(t.weight_chosen, t.weight, t.weight_squares);
+    };
+    rates.selection.counts[g] = chosen(l.all);
+    rates.tpr.counts[g] = chosen(l.positive);
+    rates.fpr.counts[g] = chosen(l.negative);
+    rates.accuracy.counts[g] =
+        effective(l.known.weight_right, l.known.weight, l.known.weight_squares);
+    Group group = describe(values[g], g, l, rates, options.confidence);
+    group.compared = group.effective_rows > 0 && group.effective_rows >= least;
+    if (plan.favorable >= 0 && l.all.weight > 0)
+      group.mean_score = l.all.score / l.all.weight;
+    const auto enough = [&](const Rate& rate, double needed) {
+      return group.compared && rate.counts[g].of > 0 && rate.counts[g].of >= needed;
     };
     rates.selection.large[g] = group.compared;
-    rates.tpr.large[g] = enough(rates.tpr, options.min_label);
-    rates.fpr.large[g] = enough(rates.fpr, options.min_label);
-    rates.accuracy.large[g] = enough(rates.accuracy, options.min_rows);
+    rates.tpr.large[g] = enough(rates.tpr, least_label);
+    rates.fpr.large[g] = enough(rates.fpr, least_label);
+    rates.accuracy.large[g] = enough(rates.accuracy, least);
     groups.push_back(std::move(group));
   }
   return rates;
-}
-
-SoftRates soft_rates(const Scored& scored, const std::vector<std::string>& values,
-                     const std::vector<std::int32_t>& code, const Rates& rates,
-                     const GroupOptions& options, const Exec& exec) {
-  SoftRates soft{rates.selection, rates.tpr};
-  const auto groups = static_cast<Index>(values.size());
-  for (Rate* rate : {&soft.all, &soft.positives}) {
-    rate->name = "mean_score";
-    rate->means = Vector::Constant(groups, kUndefined);
-    rate->replicates = Matrix::Constant(groups, options.replicates, kUndefined);
-  }
-  if (scored.favorable < 0) return soft;
-  std::vector<std::vector<Index>> rows(values.size());
-  for (Index i = 0; i < scored.rows(); ++i)
-    if (code[at(i)] >= 0) rows[at(code[at(i)])].push_back(i);
-  for (Index g = 0; g < groups; ++g) {
-    if (!rates.selection.large[at(g)]) continue;
-    const Matrix statistics = soft_rows(scored, rows[at(g)]);
-    // A stream of its own for each group, by name: it stays the same when groups are
-    // renumbered.
-    Exec own = exec;
-    own.seed = Rng(exec.seed, "group " + values[at(g)]).next();
-    const Matrix sums = bootstrap_sums(statistics, options.replicates, own);
-    soft.all.means(g) = statistics.col(0).mean();
-    soft.all.replicates.row(g) =
-        sums.col(0).transpose() / static_cast<double>(statistics.rows());
-    if (!scored.labelled()) continue;
-    soft.positives.means(g) = statistics.col(1).sum() / statistics.col(2).sum();
-    for (Index r = 0; r < options.replicates; ++r)
-      if (sums(r, 2) > 0) soft.positives.replicates(g, r) = sums(r, 1) / sums(r, 2);
-  }
-  return soft;
 }
 
 void require_codes(const char* where, const std::vector<std::int32_t>& code, Index rows,

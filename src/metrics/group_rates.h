@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "fmd/metrics/group.h"
+#include "fmd/metrics/tally.h"
 
 namespace fmd {
 
+// Of how many rows, and how many of them hit: effective numbers where rows have weights.
 struct RateCount {
-  Index hits = 0, of = 0;
+  double hits = 0, of = 0;
 };
 
 // One rate of every group: counts with Newcombe's differences, or, where `replicates` is
@@ -34,21 +36,25 @@ struct Rates {
   Rate selection, tpr, fpr, accuracy;
 };
 
-// Counts every group in one pass; fills the groups too.
-[[nodiscard]] Rates count_rates(const Scored& scored,
+// Rates of every group of a tally; fills the report's groups too.
+[[nodiscard]] Rates count_rates(const TallyPlan& plan,
+                                const std::vector<GroupTally>& tallies,
                                 const std::vector<std::string>& values,
-                                const std::vector<std::int32_t>& code,
                                 const GroupOptions& options, std::vector<Group>& groups);
 
 // Mean score of the favourable class: of all rows, and of rows with a favourable label.
 struct SoftRates {
   Rate all, positives;
 };
-[[nodiscard]] SoftRates soft_rates(const Scored& scored,
+[[nodiscard]] SoftRates soft_rates(const Tally& tally, std::span<const Index> attributes,
+                                   const std::vector<GroupTally>& tallies,
                                    const std::vector<std::string>& values,
-                                   const std::vector<std::int32_t>& code,
                                    const Rates& rates, const GroupOptions& options,
                                    const Exec& exec);
+
+// Sums of hits and of weights as rows that count alike: share * n of n = (sum w)^2 / sum
+// w^2.
+[[nodiscard]] RateCount effective(double hits, double of, double squares);
 
 // One code a row, each -1 or below `values`. Throws Error(bad_shape).
 void require_codes(const char* where, const std::vector<std::int32_t>& code, Index rows,

@@ -14,7 +14,8 @@ void require_confidence(double confidence) {
                  "between 0 and 1");
 }
 
-void require_count(Index k, Index n) {
+template <typename Number>
+void require_count(Number k, Number n) {
   if (k >= 0 && k <= n) return;
   throw Error(ErrorKind::bad_option, fmt::format("interval: {} of {} is no share", k, n),
               "count hits among the rows that they are a part of");
@@ -52,34 +53,32 @@ double normal_quantile(double confidence) {
   return z;
 }
 
-Interval wilson(Index k, Index n, double confidence) {
+Interval effective_wilson(double k, double n, double confidence) {
   require_confidence(confidence);
   require_count(k, n);
   if (n == 0) return {};
   const double z = normal_quantile(confidence);
-  const double rows = static_cast<double>(n);
-  const double rate = static_cast<double>(k) / rows;
-  const double shrink = 1 / (1 + z * z / rows);
-  const double middle = shrink * (rate + z * z / (2 * rows));
-  const double half =
-      shrink * z * std::sqrt(rate * (1 - rate) / rows + z * z / (4 * rows * rows));
+  const double rate = k / n;
+  const double shrink = 1 / (1 + z * z / n);
+  const double middle = shrink * (rate + z * z / (2 * n));
+  const double half = shrink * z * std::sqrt(rate * (1 - rate) / n + z * z / (4 * n * n));
   // The ends of 0 of n and n of n are exactly 0 and 1; rounding would miss them.
   return {rate, k == 0 ? 0.0 : std::max(0.0, middle - half),
           k == n ? 1.0 : std::min(1.0, middle + half)};
 }
 
-Interval newcombe(Index k1, Index n1, Index k2, Index n2, double confidence) {
-  const Interval a = wilson(k1, n1, confidence);
-  const Interval b = wilson(k2, n2, confidence);
+Interval effective_newcombe(double k1, double n1, double k2, double n2, double confidence) {
+  const Interval a = effective_wilson(k1, n1, confidence);
+  const Interval b = effective_wilson(k2, n2, confidence);
   if (!a.defined() || !b.defined()) return {};
   const double difference = a.value - b.value;
   return {difference, difference - std::hypot(a.value - a.low, b.high - b.value),
           difference + std::hypot(a.high - a.value, b.value - b.low)};
 }
 
-Interval rate_ratio(Index k1, Index n1, Index k2, Index n2, double confidence) {
-  const Interval a = wilson(k1, n1, confidence);
-  const Interval b = wilson(k2, n2, confidence);
+Interval effective_ratio(double k1, double n1, double k2, double n2, double confidence) {
+  const Interval a = effective_wilson(k1, n1, confidence);
+  const Interval b = effective_wilson(k2, n2, confidence);
   if (!a.defined() || !b.defined() || k2 == 0) return {};
   const double product = a.value * b.value;
   // x (2 rate - x) = rate^2 - (rate - x)^2 for the ends that pull the ratio down and up.
@@ -89,6 +88,25 @@ Interval rate_ratio(Index k1, Index n1, Index k2, Index n2, double confidence) {
   const double high_root = std::sqrt(std::max(0.0, product * product - up * under));
   const double low = k1 == 0 ? 0.0 : down / (product + low_root);
   return {a.value / b.value, low, (product + high_root) / under};
+}
+
+Interval wilson(Index k, Index n, double confidence) {
+  require_count(k, n);
+  return effective_wilson(static_cast<double>(k), static_cast<double>(n), confidence);
+}
+
+Interval newcombe(Index k1, Index n1, Index k2, Index n2, double confidence) {
+  require_count(k1, n1);
+  require_count(k2, n2);
+  return effective_newcombe(static_cast<double>(k1), static_cast<double>(n1),
+                            static_cast<double>(k2), static_cast<double>(n2), confidence);
+}
+
+Interval rate_ratio(Index k1, Index n1, Index k2, Index n2, double confidence) {
+  require_count(k1, n1);
+  require_count(k2, n2);
+  return effective_ratio(static_cast<double>(k1), static_cast<double>(n1),
+                         static_cast<double>(k2), static_cast<double>(n2), confidence);
 }
 
 Interval percentile(double value, std::vector<double> replicates, double confidence) {

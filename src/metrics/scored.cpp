@@ -1,11 +1,12 @@
 #include "fmd/metrics/scored.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "core/check.h"
+#include "fmd/metrics/tally.h"
+#include "metrics/group_rates.h"
 #include "metrics/scored_rows.h"
 
 namespace fmd {
@@ -33,6 +34,14 @@ Turned turned(const Scored& before, const Scored& after) {
     ++(was == is ? t.same : is ? t.gained : t.lost);
   }
   return t;
+}
+
+Tally tally_of(const char* where, const Scored& scored) {
+  require_scored(where, scored);
+  const ScoredBlock block = block_of(scored);
+  const TallyPlan plan{
+      .classes = block.classes, .values = {}, .labelled = scored.labelled()};
+  return tally(plan, block, {});
 }
 
 }  // namespace
@@ -104,49 +113,31 @@ double threshold_for_rate(const Matrix& p, double rate) {
 }
 
 Interval accuracy(const Scored& scored, double confidence) {
-  require_scored("accuracy", scored);
-  Index right = 0, known = 0;
-  for (std::size_t i = 0; i < scored.y.size(); ++i) {
-    if (scored.y[i] < 0) continue;
-    ++known;
-    if (scored.decision[i] == scored.y[i]) ++right;
-  }
-  return wilson(right, known, confidence);
+  return accuracy(tally_of("accuracy", scored), confidence);
 }
 
-double log_loss(const Scored& scored) {
-  require_scored("log_loss", scored);
-  double sum = 0;
-  Index known = 0;
-  for (std::size_t i = 0; i < scored.y.size(); ++i) {
-    if (scored.y[i] < 0) continue;
-    ++known;
-    sum -= std::log(std::max(scored.p(static_cast<Index>(i), scored.y[i]), 0x1p-52));
-  }
-  return known == 0 ? kUndefined : sum / static_cast<double>(known);
-}
+double log_loss(const Scored& scored) { return log_loss(tally_of("log_loss", scored)); }
 
 double calibration_error(const Scored& scored) {
-  require_scored("calibration_error", scored);
-  struct Bin {
-    double score = 0;
-    Index hits = 0;
-  };
-  std::array<Bin, 10> bins;
-  Index known = 0;
-  for (Index i = 0; i < static_cast<Index>(scored.y.size()); ++i) {
-    const std::int32_t y = scored.y[static_cast<std::size_t>(i)];
-    if (y < 0) continue;
-    ++known;
-    const std::int32_t top = scored.p.cols() == 2 ? 1 : most_probable(scored.p, i);
-    const double score = scored.p(i, top);
-    Bin& bin = bins[static_cast<std::size_t>(std::clamp(10 * score, 0.0, 9.0))];
-    bin.score += score;
-    bin.hits += y == top;
-  }
+  return calibration_error(tally_of("calibration_error", scored));
+}
+
+Interval accuracy(const Tally& tally, double confidence) {
+  const LabelTally known = tally.total().known();
+  const RateCount count = effective(known.weight_right, known.weight, known.weight_squares);
+  return effective_wilson(count.hits, count.of, confidence);
+}
+
+double log_loss(const Tally& tally) {
+  const LabelTally known = tally.total().known();
+  return known.weight == 0 ? kUndefined : known.loss / known.weight;
+}
+
+double calibration_error(const Tally& tally) {
   double sum = 0;
-  for (const Bin& bin : bins) sum += std::abs(bin.score - static_cast<double>(bin.hits));
-  return known == 0 ? kUndefined : sum / static_cast<double>(known);
+  for (const Tally::Bin& bin : tally.calibration()) sum += std::abs(bin.score - bin.hits);
+  const LabelTally known = tally.total().known();
+  return known.weight == 0 ? kUndefined : sum / known.weight;
 }
 
 double auc(const std::vector<double>& score, const std::vector<bool>& positive) {

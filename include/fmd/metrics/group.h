@@ -7,6 +7,7 @@
 #include "fmd/core/types.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/metrics/tally.h"
 
 namespace fmd {
 
@@ -24,9 +25,10 @@ struct GroupOptions {
 struct Group {
   std::string value;
   Index rows = 0, positives = 0, negatives = 0;  // by label; 0 without labels
+  double effective_rows = 0;  // (sum w)^2 / sum w^2: the number of rows without weights
   Interval selection_rate, tpr, fpr, accuracy;
   double mean_score = kUndefined;  // mean p(favourable)
-  bool compared = false;           // has min_rows rows
+  bool compared = false;           // has min_rows (effective) rows
 };
 
 // rate(first) - rate(second).
@@ -70,8 +72,19 @@ struct GroupReport {
 // Undefined measures carry a reason: "no labels"; "no favourable class" (all but
 // accuracy_difference); "fewer than two groups have >= 100 rows" (for label measures also
 // >= 20 favourable or unfavourable labels); "the reference group X does not have ...".
-// Cost: one pass for all counts, then replicates x rows draws for the mean scores.
+//
+// From a tally: of the groups of one attribute, or of two (values as cross() has them).
+// Mean scores are bootstrapped from the rows while the tally keeps them (replicates x rows
+// draws), else from their moments, or from their histogram where rare large scores do not
+// let sums be normal. Weighted tallies: rates are shares of weights, intervals those of the
+// effective number of rows, and that of a group must reach min_rows and min_label too.
 // Throws Error (bad_shape, bad_option).
+[[nodiscard]] GroupReport group_report(const Tally& tally,
+                                       std::span<const Index> attributes,
+                                       const std::string& name,
+                                       const std::vector<std::string>& values,
+                                       const GroupOptions& options, const Exec& exec);
+// The same of arrays, for one attribute.
 [[nodiscard]] GroupReport group_report(const Scored& scored, const std::string& attribute,
                                        const std::vector<std::string>& values,
                                        const std::vector<std::int32_t>& code,

@@ -43,6 +43,14 @@ struct Interval {
 [[nodiscard]] Interval rate_ratio(Index k1, Index n1, Index k2, Index n2,
                                   double confidence);
 
+// The same for numbers of rows that need not be whole: rows with weights count as
+// (sum w)^2 / sum w^2 rows (Kish), of which the share k / n are hits.
+[[nodiscard]] Interval effective_wilson(double k, double n, double confidence);
+[[nodiscard]] Interval effective_newcombe(double k1, double n1, double k2, double n2,
+                                          double confidence);
+[[nodiscard]] Interval effective_ratio(double k1, double n1, double k2, double n2,
+                                       double confidence);
+
 // The replicates' percentiles around a value that was measured, linear between neighbours
 // (the quantile that R calls type 7). Undefined replicates (NaN) are left out; fewer than
 // half left, or none asked for: low and high are undefined. An adjusted confidence needs

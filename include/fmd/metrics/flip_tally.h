@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fmd/core/bytes.h"
+#include "fmd/core/exact_sum.h"
+#include "fmd/core/exec.h"
+#include "fmd/metrics/counterfactual.h"
+
+namespace fmd {
+
+// What a tally of pairs counts. Tallies that are merged have equal plans.
+struct FlipPlan {
+  Index classes = 2;
+  Index values = 0;      // of the attribute
+  bool by_value = true;  // false: given pairs, without from and to
+  // Up to so many the pairs are kept, for exact bootstrap.
+  Index keep_units = 200'000, keep_pairs = 4'000'000;
+
+  bool operator==(const FlipPlan&) const = default;
+};
+
+// Gaps between 0 and 1, counted by size: in each power of two their number, sum and sum of
+// squares. Enough for the mean, and for bootstrapping it at any number of gaps.
+class GapBins {
+ public:
+  static constexpr std::size_t kBins = 32;  // below 2^-31, then one for each power of two
+
+  void add(double gap);
+  void merge(const GapBins& other);
+  void save(ByteWriter& out) const;
+  void load(ByteReader& in);
+
+  [[nodiscard]] Index count() const;
+  [[nodiscard]] double mean() const;
+  [[nodiscard]] double variance() const;
+  // Mean of the gaps with its interval when the rows that have one, and `others` that have
+  // none, are resampled: bins by multinomial draws, within a bin by the normal distribution
+  // with its mean and variance.
+  [[nodiscard]] Interval interval(Index others, double confidence, Index replicates,
+                                  const Exec& exec) const;
+
+ private:
+  std::vector<Index> count_;  // empty before the first gap
+  std::vector<ExactSum> sum_, squares_;
+};
+
+// Everything that an audit says of pairs, as sums that blocks are added to. All sums are
+// exact, so merging in any order gives the same figures to the bit; see Tally.
+class FlipTally {
+ public:
+  explicit FlipTally(FlipPlan plan = {});
+
+  // Pairs of a unit stand in one block. Throws Error (bad_shape, bad_option, bad_value).
+  void add(const PairScores& block);
+  void merge(const FlipTally& other);  // throws Error(bad_shape) when the plans differ
+  void save(ByteWriter& out) const;
+  [[nodiscard]] static FlipTally load(ByteReader& in);  // throws Error(bad_model)
+
+  [[nodiscard]] const FlipPlan& plan() const { return plan_; }
+  [[nodiscard]] Index units() const { return units_; }
+  [[nodiscard]] Index pairs() const { return pairs_; }
+
+ private:
+  friend FlipReport flip_report(const FlipTally& tally, const FlipOptions& options,
+                                const Exec& exec);
+
+  // What pairs contribute. change is NaN where the label would have to be known and is not;
+  // its size is the gap.
+  struct Kept {
+    std::vector<Index> unit_pairs;  // number of pairs of each unit
+    std::vector<double> change, tv;
+    std::vector<float> weight;
+    std::vector<std::int32_t> from, to;  // empty for given pairs
+    std::vector<std::uint8_t> flipped;
+  };
+  // One ordered pair of values.
+  struct Cell {
+    GapBins gap;
+    ExactSum rises, falls;  // of p(to) - p(from)
+    Index pairs = 0, flipped = 0;
+  };
+
+  void add_unit(const Kept& block, std::size_t first, std::size_t last);
+  void add_cells(const Kept& block);
+  [[nodiscard]] FlipReport report_kept(const FlipOptions& options, const Exec& exec) const;
+  [[nodiscard]] FlipReport report_sums(const FlipOptions& options, const Exec& exec) const;
+  [[nodiscard]] Interval large_gap(const std::vector<bool>& large, double confidence) const;
+  void drop_or_keep(const Kept& block);
+
+  FlipPlan plan_;
+  Index units_ = 0, pairs_ = 0, still_ = 0;
+  bool keeping_ = true;
+  Kept kept_;
+  GapBins co_, tv_, flip_;   // means over each unit's pairs
+  std::vector<Index> rows_;  // units by own value
+  std::vector<Cell> cells_;  // values x values
+};
+
+// See flip_report in counterfactual.h. Up to keep_units units and keep_pairs pairs, figures
+// and bootstrap are those of the pairs themselves. Above, intervals come from GapBins, and
+// that of co_large is on the safe side: the gaps of a row towards different values are
+// taken to rise and fall together, and its pairs to have equal weights.
+[[nodiscard]] FlipReport flip_report(const FlipTally& tally, const FlipOptions& options,
+                                     const Exec& exec);
+
+}  // namespace fmd

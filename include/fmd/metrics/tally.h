@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fmd/core/bytes.h"
+#include "fmd/core/exact_sum.h"
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+#include "fmd/metrics/interval.h"
+#include "fmd/metrics/score_histogram.h"
+#include "fmd/metrics/scored.h"
+
+namespace fmd {
+
+// Rows with scores, a block of them or all: views.
+struct ScoredBlock {
+  Index rows = 0;
+  Index classes = 2;
+  const double* p = nullptr;                        // rows x classes
+  std::span<const std::int32_t> y;                  // empty: no labels; -1 unknown
+  std::span<const std::int32_t> decision;           // class that was decided
+  std::vector<std::span<const std::int32_t>> code;  // per attribute; -1 = none
+  std::span<const float> weight;                    // empty = 1
+};
+
+// What a tally counts. Tallies that are merged have equal plans.
+struct TallyPlan {
+  Index classes = 2;
+  int favorable = -1;         // class that is good for the person; -1 = none named
+  std::vector<Index> values;  // number of values of each attribute
+  bool crossed = true;        // also every two attributes together
+  bool labelled = true;       // false: no block has labels
+  bool weighted = false;      // true: every block has weights
+  Index keep_rows = 200'000;  // up to here the rows' scores are kept, for exact bootstrap
+
+  bool operator==(const TallyPlan&) const = default;
+};
+
+// Rows of one group that have the same label. Weights are 1 unless the plan is weighted.
+struct LabelTally {
+  Index rows = 0;
+  Index chosen = 0, right = 0;  // decided favourable; decided as the label says
+  double weight = 0, weight_chosen = 0, weight_right = 0;
+  double weight_squares =
+      0;  // sum w^2: (sum w)^2 / sum w^2 is the effective number of rows
+  double score = 0, score_squares = 0;  // sums of w p and w p^2, p of the favourable class
+  double loss = 0, brier = 0;  // sums of -w log p_y and of w (p - [y favourable])^2
+
+  void add(const LabelTally& other);
+};
+
+// One group: unknown labels, then one entry for each class.
+struct GroupTally {
+  LabelTally unknown;
+  std::vector<LabelTally> label;
+
+  [[nodiscard]] LabelTally all() const;    // every row
+  [[nodiscard]] LabelTally known() const;  // rows with a label
+};
+
+// The score of the favourable class of every row that was kept, by what it belongs to.
+struct KeptRows {
+  std::vector<double> score;
+  std::vector<std::int32_t> y;                  // empty: no labels
+  std::vector<std::vector<std::int32_t>> code;  // per attribute
+};
+
+// Everything that an audit says of rows, as sums that blocks are added to. The sums are of
+// whole numbers (counts; scores and losses rounded to 2^-50 and 2^-45, which is finer than
+// what rounding leaves of a plain sum), so merging in any order and any grouping gives the
+// same bits: one tally a thread, a file or a machine, or one for all. A tally is no small
+// thing (up to some megabytes with score histograms): do not make one per block, make one
+// per thread or per some 100,000 rows and add blocks to it.
+//
+// A table group x label x outcome for all attributes at once where that has few cells, else
+// for every two of them; smaller ones are its margins. Memory depends on the plan alone,
+// besides keep_rows.
+class Tally {
+ public:
+  explicit Tally(TallyPlan plan = {});  // throws Error(bad_option)
+
+  // Throws Error (bad_shape: sizes or codes that do not fit the plan; bad_option: labels
+  // that are no class; bad_value: scores that are no probability, weights outside 2^-20 ..
+  // 2^20 that are not 0); a tally that threw must not be used any more.
+  void add(const ScoredBlock& block);
+  void merge(const Tally& other);  // throws Error(bad_shape) when the plans differ
+  void save(ByteWriter& out) const;
+  [[nodiscard]] static Tally load(ByteReader& in);  // throws Error(bad_model)
+
+  [[nodiscard]] const TallyPlan& plan() const { return plan_; }
+  [[nodiscard]] Index rows() const { return rows_; }
+
+  // The groups of one attribute, or of two (the second runs faster), in order of values.
+  // `without`, when not null, gets the number of rows that have no group.
+  [[nodiscard]] std::vector<GroupTally> groups(std::span<const Index> attributes,
+                                               Index* without = nullptr) const;
+  [[nodiscard]] GroupTally total() const;
+  // Score histogram of each group; empty when there is no favourable class, and for two
+  // attributes with too many values (more than some 600 cells).
+  [[nodiscard]] std::vector<ScoreHistogram> histograms(
+      std::span<const Index> attributes) const;
+  [[nodiscard]] ScoreHistogram total_histogram() const;
+  // Null when there were more than keep_rows.
+  [[nodiscard]] const KeptRows* kept() const { return keeping_ ? &kept_ : nullptr; }
+  // Confidence (two classes: score of class 1; more: the largest score) and hits of
+  // labelled rows in 10 bins of equal width.
+  struct Bin {
+    double score = 0, hits = 0;
+  };
+  [[nodiscard]] std::vector<Bin> calibration() const;
+
+ private:
+  struct Table {
+    std::vector<Index> attributes, stride;
+    Index groups = 1;                   // cells, missing values among them
+    std::vector<std::uint64_t> recent;  // group x label x {p, p^2, loss, outcomes}
+    std::vector<ExactSum> sum;          // group x label x {p, p^2, loss}
+    std::vector<Index> count;           // group x label x outcome
+    std::vector<ExactSum> weight;  // group x label x {4 outcomes, w^2, wp, wp^2, w loss}
+    std::vector<std::uint32_t> recent_bin;  // group x {unknown, negative, positive} x bin
+    std::vector<Index> bin;                 // the same; empty before 2^31 rows
+  };
+  struct Scratch;
+
+  // The attributes of each table, and how many group x label cells one has.
+  [[nodiscard]] static std::vector<std::vector<Index>> tables_of(const TallyPlan& plan);
+  [[nodiscard]] static Index sums_of(const TallyPlan& plan,
+                                     const std::vector<Index>& attributes);
+  void add_table(std::vector<Index> attributes);
+  void count_rows(const ScoredBlock& block, Index first, Index rows, Scratch& scratch);
+  void add_weights(const ScoredBlock& block, Index first, Index rows, Scratch& scratch);
+  void keep(const ScoredBlock& block);
+  void settle();  // recent sums into the exact ones
+  void settle_bins();
+  [[nodiscard]] const Table* table_of(std::span<const Index> attributes, bool bins) const;
+  [[nodiscard]] LabelTally label_tally(const Table& table, Index cell) const;
+
+  TallyPlan plan_;
+  std::vector<Table> tables_;
+  std::vector<std::uint64_t> recent_calibration_;  // copies x bin x {score, hits}
+  std::vector<ExactSum> calibration_;              // bin x {score, hits}
+  Index rows_ = 0, unsettled_ = 0, unsettled_bins_ = 0;
+  bool keeping_ = true;
+  KeptRows kept_;
+};
+
+// Whole arrays, on the pool.
+[[nodiscard]] Tally tally(const TallyPlan& plan, const ScoredBlock& all, const Exec& exec);
+[[nodiscard]] ScoredBlock block_of(const Scored& scored);  // a view: no codes, no weights
+
+// As their namesakes in scored.h. Weighted plans: shares of weights, and intervals for the
+// effective number of rows.
+[[nodiscard]] Interval accuracy(const Tally& tally, double confidence);
+[[nodiscard]] double log_loss(const Tally& tally);
+[[nodiscard]] double calibration_error(const Tally& tally);
+
+}  // namespace fmd

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "fmd/metrics/counterfactual.h"
+
+namespace fmd {
+
+// What one pair contributes. change is NaN where the label would have to be known and is
+// not; the gap is its size.
+struct PairValue {
+  double tv = 0, change = 0;
+  bool flipped = false;
+};
+
+[[nodiscard]] PairValue pair_value(const PairScores& scores, Index pair);
+[[nodiscard]] double pair_weight(const PairScores& scores, Index pair);
+
+// First pair of each unit, and the number of pairs at the end.
+[[nodiscard]] std::vector<Index> unit_starts(const PairScores& scores);
+
+// Sizes agree, labels are classes, weights positive. Throws Error (bad_shape, bad_option).
+void require_pairs(const PairScores& scores);
+
+}  // namespace fmd
