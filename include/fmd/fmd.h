@@ -21,6 +21,7 @@
 #include "fmd/data/pair_plan.h"
 #include "fmd/data/split.h"
 #include "fmd/data/table.h"
+#include "fmd/data/table_stream.h"
 #include "fmd/data/task.h"
 #include "fmd/fit/train.h"
 #include "fmd/formats/model_file.h"
