@@ -12,13 +12,13 @@
 namespace fmd {
 
 ColumnReader::ColumnReader(const EncodedColumn& fitted, const Table& table)
-    : fitted_(fitted), table_(table), column_(table.column(fitted.name)) {
+    : ColumnCoder(fitted), table_(table), column_(table.column(fitted.name)) {
   if (fitted.kind != ColumnKind::category || column_.kind != ColumnKind::category) return;
   for (const std::string& level : column_.levels) of_code_.push_back(of_level(level));
   of_code_.push_back(of_level(""));
 }
 
-Entry ColumnReader::of_level(std::string_view text) const {
+Entry ColumnCoder::of_level(std::string_view text) const {
   const std::vector<std::string>& levels = fitted_.levels;
   const auto first = static_cast<std::int32_t>(fitted_.first);
   const auto at = std::lower_bound(levels.begin(), levels.end(), text);
@@ -33,7 +33,7 @@ Entry ColumnReader::of_level(std::string_view text) const {
 
 // Missing (NaN) counts as the mean; where training had missing ones, that is told by a
 // feature.
-Entry ColumnReader::of_number(double number) const {
+Entry ColumnCoder::of_number(double number) const {
   const auto first = static_cast<std::int32_t>(fitted_.first);
   if (std::isnan(number)) {
     if (fitted_.missing == 0) return {};
@@ -73,7 +73,7 @@ Entry ColumnReader::read(Index row) const {
   return entry;
 }
 
-Entry ColumnReader::read(const Cell& cell, const std::string& attribute) const {
+Entry ColumnCoder::read(const Cell& cell, const std::string& attribute) const {
   const std::string where = fmt::format("attribute \"{}\"", attribute);
   if (fitted_.kind == ColumnKind::category) {
     const Entry entry = of_level(cell.text);
@@ -87,7 +87,7 @@ Entry ColumnReader::read(const Cell& cell, const std::string& attribute) const {
   return entry;
 }
 
-void ColumnReader::fail_unknown(const std::string& where, const std::string& text) const {
+void ColumnCoder::fail_unknown(const std::string& where, const std::string& text) const {
   const std::string what =
       text.empty()
           ? "is missing; the model has seen no missing value here"
@@ -100,8 +100,8 @@ void ColumnReader::fail_unknown(const std::string& where, const std::string& tex
       "takes them");
 }
 
-void ColumnReader::fail_number(const std::string& where, const std::string& text,
-                               bool is_number) const {
+void ColumnCoder::fail_number(const std::string& where, const std::string& text,
+                              bool is_number) const {
   const std::string what =
       is_number
           ? fmt::format("{} is too far from the training rows (mean {}, deviation {})",
@@ -145,34 +145,6 @@ std::vector<ColumnReader> make_readers(const Encoder& encoder, const Table& tabl
   return readers;
 }
 
-// entries[column of the encoder][value of the attribute]; empty for columns it does not
-// carry.
-std::vector<std::vector<Entry>> flipped_entries(const Encoder& encoder,
-                                                const std::vector<ColumnReader>& readers,
-                                                const Attribute& attribute,
-                                                std::span<const std::int32_t> to) {
-  std::vector<bool> used(attribute.values.size(), false);
-  for (const std::int32_t value : to) {
-    if (value < 0 || value >= std::ssize(attribute.values)) {
-      throw Error(ErrorKind::bad_shape,
-                  fmt::format("attribute \"{}\" has {} values, no value {}", attribute.name,
-                              used.size(), value));
-    }
-    used[to_size(value)] = true;
-  }
-  std::vector<std::vector<Entry>> entries(readers.size());
-  for (std::size_t which = 0; which < attribute.columns.size(); ++which) {
-    const EncodedColumn* column = encoder.find(attribute.columns[which]);
-    if (column == nullptr) continue;
-    const auto c = static_cast<std::size_t>(column - encoder.columns().data());
-    entries[c].resize(used.size());
-    for (std::size_t v = 0; v < used.size(); ++v)
-      if (used[v])
-        entries[c][v] = readers[c].read(attribute.cells[v][which], attribute.name);
-  }
-  return entries;
-}
-
 }  // namespace
 
 CsrRows Encoder::encode(const Table& table, std::span<const Index> rows) const {
@@ -186,21 +158,32 @@ CsrRows Encoder::encode(const Table& table, std::span<const Index> rows) const {
   return writer.take();
 }
 
-CsrRows Encoder::encode_flipped(const Table& table, const Attribute& attribute,
-                                std::span<const Index> rows,
-                                std::span<const std::int32_t> to) const {
-  require_size("encode_flipped", "to", std::ssize(to), std::ssize(rows));
-  const std::vector<ColumnReader> readers = make_readers(*this, table);
-  const auto flipped = flipped_entries(*this, readers, attribute, to);
-  RowWriter writer(*this, rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::size_t c = 0; c < readers.size(); ++c) {
-      writer.add(flipped[c].empty() ? readers[c].read(rows[i])
-                                    : flipped[c][to_size(to[i])]);
+FeaturePatch Encoder::patch(const Attribute& attribute,
+                            std::span<const std::int32_t> to) const {
+  FeaturePatch patch;
+  patch.entries.resize(attribute.values.size());
+  std::vector<bool> used(attribute.values.size(), false);
+  for (const std::int32_t value : to) {
+    if (value < 0 || value >= std::ssize(attribute.values)) {
+      throw Error(ErrorKind::bad_shape,
+                  fmt::format("attribute \"{}\" has {} values, no value {}", attribute.name,
+                              used.size(), value));
     }
-    writer.end_row();
+    used[to_size(value)] = true;
   }
-  return writer.take();
+  for (const EncodedColumn& column : columns_) {
+    const auto& names = attribute.columns;
+    const auto which = std::find(names.begin(), names.end(), column.name) - names.begin();
+    if (which == std::ssize(names)) continue;
+    patch.columns.emplace_back(column.first, column.first + column.features);
+    const ColumnCoder coder(column);
+    for (std::size_t v = 0; v < used.size(); ++v) {
+      if (!used[v]) continue;
+      const Entry entry = coder.read(attribute.cells[v][to_size(which)], attribute.name);
+      if (entry.column >= 0) patch.entries[v].emplace_back(entry.column, entry.value);
+    }
+  }
+  return patch;
 }
 
 }  // namespace fmd

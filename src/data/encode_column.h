@@ -31,25 +31,34 @@ struct Entry {
   float value = 0;
 };
 
-// One column of a table seen with the encoder's eyes. What a category or an attribute's
-// value turns into is worked out once, so that a cell costs a look-up.
-class ColumnReader {
+// What the values of one column turn into.
+class ColumnCoder {
  public:
-  ColumnReader(const EncodedColumn& fitted, const Table& table);
+  explicit ColumnCoder(const EncodedColumn& fitted) : fitted_(fitted) {}
 
-  [[nodiscard]] Entry read(Index row) const;
   // The entry of a cell that stands in no row: a value to flip to.
   [[nodiscard]] Entry read(const Cell& cell, const std::string& attribute) const;
-
- private:
   [[nodiscard]] Entry of_number(double number) const;
   [[nodiscard]] Entry of_level(std::string_view text) const;
-  [[nodiscard]] Entry read_as_number(Index row) const;
   [[noreturn]] void fail_unknown(const std::string& where, const std::string& text) const;
   [[noreturn]] void fail_number(const std::string& where, const std::string& text,
                                 bool is_number) const;
 
+ protected:
   const EncodedColumn& fitted_;
+};
+
+// One column of a table seen with the encoder's eyes. What a category turns into is worked
+// out once, so that a cell costs a look-up.
+class ColumnReader : public ColumnCoder {
+ public:
+  ColumnReader(const EncodedColumn& fitted, const Table& table);
+
+  [[nodiscard]] Entry read(Index row) const;
+
+ private:
+  [[nodiscard]] Entry read_as_number(Index row) const;
+
   const Table& table_;
   const Column& column_;
   std::vector<Entry> of_code_;  // category by category; the last one is "missing"

@@ -34,11 +34,10 @@ std::unique_ptr<Features> TableBackbone::features(const Table& table,
   return as_features(encoder_.encode(table, rows), dense(encoder_));
 }
 
-std::unique_ptr<Features> TableBackbone::flipped(const Table& table,
+std::unique_ptr<Features> TableBackbone::flipped(const Features& X,
                                                  const Attribute& attribute,
-                                                 const PairPlan& plan, const Exec&) const {
-  return as_features(encoder_.encode_flipped(table, attribute, plan.row, plan.to),
-                     dense(encoder_));
+                                                 const PairPlan& plan) const {
+  return make_patched(X, plan.row, encoder_.patch(attribute, plan.to), plan.to);
 }
 
 std::vector<std::string> Model::hashed_columns() const {

@@ -209,7 +209,7 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
       const Table given = read_csv(spec.pairs.substr(6), csv);
       pairs[a] = make_given_pairs(model, study, a, given, task.id, rows, exec);
     } else if (study.reads[a] == Reads::yes && study.attributes[a].flips()) {
-      pairs[a] = make_flip_pairs(model, study, a, rows, exec);
+      pairs[a] = make_flip_pairs(model, study, a, rows);
     }
   }
   return pairs;

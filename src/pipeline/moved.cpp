@@ -43,7 +43,7 @@ std::vector<GroupMove> decisions_moved(const Scored& before, const Scored& after
 void gaps_moved(const Model& before, const Model& after, const Study& study, std::size_t a,
                 const AuditOptions& options, const Exec& exec,
                 std::vector<MeasureMove>& moves) {
-  const StudyPairs pairs = make_flip_pairs(before, study, a, {}, exec);
+  const StudyPairs pairs = make_flip_pairs(before, study, a, {});
   const PairScores was = score_pairs(before, study, pairs, exec);
   const PairScores is = score_pairs(after, study, pairs, exec);
   const auto add = [&](const Vector& old_gaps, const Vector& new_gaps,

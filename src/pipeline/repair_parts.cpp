@@ -51,7 +51,7 @@ StudyPart make_part(const Model& model, const Study& study, const Task& task,
   auto all = make_pairs(model, study, task, part.rows, exec);
   for (const std::size_t a : repaired) {
     if (!all[a])
-      (void)make_flip_pairs(model, study, a, part.rows, exec);  // throws the reason
+      (void)make_flip_pairs(model, study, a, part.rows);  // throws the reason
     part.pairs.push_back(std::move(all[a].value()));
   }
   return part;

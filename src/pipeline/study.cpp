@@ -113,7 +113,7 @@ PairSet StudyPairs::set(const Study& study) const {
 }
 
 StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t attribute,
-                           std::span<const Index> rows, const Exec& exec) {
+                           std::span<const Index> rows) {
   const Attribute& a = study.attributes[attribute];
   if (!model.backbone->reads(a)) {
     throw Error(
@@ -131,7 +131,7 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
   }
   StudyPairs pairs;
   pairs.attribute = attribute;
-  pairs.cbar = model.backbone->flipped(study.table, a, plan, exec);
+  pairs.cbar = model.backbone->flipped(*study.X, a, plan);
   pairs.row = std::move(plan.row);
   pairs.from = std::move(plan.from);
   pairs.to = std::move(plan.to);

@@ -7,6 +7,7 @@
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
 #include "fmd/data/pair_plan.h"
+#include "fmd/model/features.h"
 #include "support/close.h"
 
 namespace fmd {
@@ -28,6 +29,29 @@ std::vector<double> dense(const CsrRows& rows, Index r) {
         rows.value.empty() ? 1 : rows.value[at];
   }
   return result;
+}
+
+// Rows of the table with the attribute set, by way of their features.
+CsrRows flip(const Encoder& encoder, const Table& table, const Attribute& attribute,
+             const std::vector<Index>& rows, const std::vector<std::int32_t>& to) {
+  const auto X = make_sparse(encoder.encode(table));
+  const auto patched = make_patched(*X, rows, encoder.patch(attribute, to), to);
+  CsrRows all;
+  all.cols = patched->cols();
+  Scratch scratch;
+  for (Index b = 0; b < block_count(patched->rows()); ++b) {
+    const FeatureBlock block = patched->block(b, scratch);
+    for (Index r = 0; r < block.rows; ++r) {
+      for (Index e = block.start[static_cast<std::size_t>(r)];
+           e < block.start[static_cast<std::size_t>(r) + 1]; ++e) {
+        all.column.push_back(block.column[static_cast<std::size_t>(e)]);
+        if (!block.value.empty())
+          all.value.push_back(block.value[static_cast<std::size_t>(e)]);
+      }
+      all.start.push_back(static_cast<Index>(all.column.size()));
+    }
+  }
+  return all;
 }
 
 const std::string kPeople = "age,sex,job\n10,M,x\n20,F,y\n30,F,z\n20,M,x\n";
@@ -134,11 +158,10 @@ TEST(Encoder, FlipsSetEveryColumnOfTheAttributeThatItReads) {
   std::vector<double> expected = dense(all.encode(table), 0);
   expected[2] = 0;
   expected[3] = 1;
-  EXPECT_EQ(dense(all.encode_flipped(table, both, rows, to), 0), expected);
+  EXPECT_EQ(dense(flip(all, table, both, rows, to), 0), expected);
 
   const Encoder sex_only(table, Texts{"sex"}, {}, Unseen::error);
-  EXPECT_EQ(dense(sex_only.encode_flipped(table, both, rows, to), 0),
-            std::vector<double>{1});
+  EXPECT_EQ(dense(flip(sex_only, table, both, rows, to), 0), std::vector<double>{1});
   EXPECT_TRUE(sex_only.reads(both));
   EXPECT_FALSE(Encoder(table, Texts{"job"}, {}, Unseen::error).reads(both));
 }
@@ -147,15 +170,14 @@ TEST(Encoder, FlipsToAnUnknownValueAreErrors) {
   const Table table = parse(kPeople);
   const Attribute sex = read_attribute(table, {.name = "sex", .values = {"M", "F", "X"}});
   const Encoder encoder(table, kColumns, {}, Unseen::error);
-  const std::vector<Index> rows = {0};
-  EXPECT_ERROR(encoder.encode_flipped(table, sex, rows, std::vector<std::int32_t>{2}),
+  EXPECT_ERROR((void)encoder.patch(sex, std::vector<std::int32_t>{2}),
                ErrorKind::unknown_category,
                "attribute \"sex\", column \"sex\": \"X\" is none of the values");
-  EXPECT_ERROR(encoder.encode_flipped(table, sex, rows, std::vector<std::int32_t>{3}),
-               ErrorKind::bad_shape, "has 3 values, no value 3");
-  EXPECT_ERROR(encoder.encode_flipped(table, sex, rows, {}), ErrorKind::bad_shape,
+  EXPECT_ERROR((void)encoder.patch(sex, std::vector<std::int32_t>{3}), ErrorKind::bad_shape,
+               "has 3 values, no value 3");
+  EXPECT_ERROR((void)flip(encoder, table, sex, {0}, {}), ErrorKind::bad_shape,
                "to has 0 entries, needs 1");
-  EXPECT_EQ(encoder.encode_flipped(table, sex, {}, {}).rows(), 0);
+  EXPECT_EQ(flip(encoder, table, sex, {}, {}).rows(), 0);
 }
 
 TEST(EncoderJson, ComesBackTheSame) {
@@ -259,12 +281,11 @@ RC_GTEST_PROP(EncoderProperty, FlippingTwiceGivesTheSameFeatures, ()) {
   const PairPlan plan = flip_plan(group, rows);
   // There, by way of the table that another program would score ...
   const Table flipped = flipped_table(table, group, plan);
-  expect_same(encoder.encode(flipped),
-              encoder.encode_flipped(table, group, plan.row, plan.to));
+  expect_same(encoder.encode(flipped), flip(encoder, table, group, plan.row, plan.to));
   // ... and back to the row's own value.
   std::vector<Index> every(static_cast<std::size_t>(plan.size()));
   for (std::size_t i = 0; i < every.size(); ++i) every[i] = static_cast<Index>(i);
-  expect_same(encoder.encode_flipped(flipped, group, every, plan.from),
+  expect_same(flip(encoder, flipped, group, every, plan.from),
               encoder.encode(table, plan.row));
 }
 

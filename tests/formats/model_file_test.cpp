@@ -168,7 +168,8 @@ TEST(TableBackbone, FlipsOnlyTheAttribute) {
   const Attribute sex = read_attribute(table, model.task.attributes[0]);
   const PairPlan plan = flip_plan(sex);
   const auto c = model.backbone->features(table, plan.row, {});
-  const auto cbar = model.backbone->flipped(table, sex, plan, {});
+  const auto cbar =
+      model.backbone->flipped(*model.backbone->features(table, {}, {}), sex, plan);
   const Rows a{c.get(), {}, {}, {}}, b{cbar.get(), {}, {}, {}};
   const Matrix z = all_logits(*model.head, a, model.theta, {});
   const Matrix flipped = all_logits(*model.head, b, model.theta, {});

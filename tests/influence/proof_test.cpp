@@ -39,7 +39,7 @@ class AdultProofSlow : public testing::Test {
     test_ = make_study(model_, load_dataset("adult", test::data_folder(), "test"), task_,
                        true, exec());
     const auto sex = static_cast<std::size_t>(test_.find("sex"));
-    pairs_ = make_flip_pairs(model_, test_, sex, {}, exec());
+    pairs_ = make_flip_pairs(model_, test_, sex, {});
     set_ = pairs_.set(test_);
     for (const char* name : {"co", "demographic_parity_soft", "equal_opportunity_soft"}) {
       measures_.push_back(make_measure(name));

@@ -65,7 +65,7 @@ TEST(NewtonProofSlow, RemovingAgreesWithARefit) {
   const Study train = make_study(model, story.parts.train, model.task, true, exec);
   const Study data = make_study(model, story.parts.repair, model.task, true, exec);
   const auto a = static_cast<std::size_t>(data.find("sex"));
-  const StudyPairs pairs = make_flip_pairs(model, data, a, {}, exec);
+  const StudyPairs pairs = make_flip_pairs(model, data, a, {});
   const PairSet set = pairs.set(data);
   const auto measure = make_measure("co");
   const BiasTarget target{.measure = measure.get(),

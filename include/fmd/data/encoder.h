@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fmd/data/attribute.h"
@@ -41,6 +42,13 @@ struct CsrRows {
   [[nodiscard]] Index rows() const { return static_cast<Index>(start.size()) - 1; }
 };
 
+// Features that a change of some cells replaces, and by what: flipped rows are made from
+// features alone, without the table that they came from.
+struct FeaturePatch {
+  std::vector<std::pair<Index, Index>> columns;  // [first, last) each, ascending
+  std::vector<std::vector<std::pair<std::int32_t, float>>> entries;  // per value; ascending
+};
+
 class Encoder {
  public:
   Encoder() = default;
@@ -71,12 +79,12 @@ class Encoder {
   // How many number cells of the columns it reads are missing (each counts as the mean).
   [[nodiscard]] Index missing_numbers(const Table& table) const;
 
-  // Features of rows[i] with the attribute set to value to[i]; columns of the attribute
-  // that the encoder does not read are left alone. No rows: none are encoded. Throws as
-  // encode does, and Error(bad_shape) when sizes or values do not fit.
-  [[nodiscard]] CsrRows encode_flipped(const Table& table, const Attribute& attribute,
-                                       std::span<const Index> rows,
-                                       std::span<const std::int32_t> to) const;
+  // What setting the attribute does to a row's features; only the values in `to` are
+  // worked out. Columns of the attribute that the encoder does not read are left alone.
+  // Throws Error(unknown_category, bad_value) for a value that cannot be encoded, and
+  // Error(bad_shape) for one that the attribute does not have.
+  [[nodiscard]] FeaturePatch patch(const Attribute& attribute,
+                                   std::span<const std::int32_t> to) const;
 
   // Doubles come back exactly. from_json trusts nothing: throws Error(bad_model) that names
   // the source for text that to_json could not have written.

@@ -50,4 +50,11 @@ class Features {
                                                    Index cols);
 [[nodiscard]] std::unique_ptr<Features> make_sparse(CsrRows rows);
 
+// Row rows[i] of `base` with the patch's columns set to its value to[i], in memory, dense
+// or sparse as the base is. Throws Error(bad_shape).
+[[nodiscard]] std::unique_ptr<Features> make_patched(const Features& base,
+                                                     std::span<const Index> rows,
+                                                     const FeaturePatch& patch,
+                                                     std::span<const std::int32_t> to);
+
 }  // namespace fmd

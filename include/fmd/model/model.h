@@ -26,11 +26,11 @@ class Backbone {
   [[nodiscard]] virtual std::unique_ptr<Features> features(const Table& table,
                                                            std::span<const Index> rows,
                                                            const Exec& exec) const = 0;
-  // Features of plan.row[i] with the attribute set to plan.to[i].
-  [[nodiscard]] virtual std::unique_ptr<Features> flipped(const Table& table,
+  // Rows plan.row[i] of X with the attribute set to plan.to[i]. X: features that this
+  // backbone made.
+  [[nodiscard]] virtual std::unique_ptr<Features> flipped(const Features& X,
                                                           const Attribute& attribute,
-                                                          const PairPlan& plan,
-                                                          const Exec& exec) const = 0;
+                                                          const PairPlan& plan) const = 0;
 };
 
 // Columns of a table through an Encoder; features stay sparse unless the table is mostly
@@ -46,10 +46,9 @@ class TableBackbone final : public Backbone {
   [[nodiscard]] std::unique_ptr<Features> features(const Table& table,
                                                    std::span<const Index> rows,
                                                    const Exec& exec) const override;
-  [[nodiscard]] std::unique_ptr<Features> flipped(const Table& table,
+  [[nodiscard]] std::unique_ptr<Features> flipped(const Features& X,
                                                   const Attribute& attribute,
-                                                  const PairPlan& plan,
-                                                  const Exec& exec) const override;
+                                                  const PairPlan& plan) const override;
 
  private:
   Encoder encoder_;
