@@ -94,6 +94,18 @@ void write(const File& file, const Path& path, std::span<const std::uint8_t> byt
   }
 }
 
+void write_at(const File& file, const Path& path, Index offset,
+              std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    announce("write", path);
+    const ssize_t written =
+        repeat([&] { return ::pwrite(file.fd(), bytes.data(), bytes.size(), offset); });
+    if (written < 0) fail(path, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += written;
+  }
+}
+
 void empty(const File& file, const Path& path) {
   announce("truncate", path);
   if (repeat([&] { return ::ftruncate(file.fd(), 0); }) != 0) fail(path, errno);

@@ -49,6 +49,8 @@ inline const std::string kJournal = ".fmd-journal";
 // A new, empty file; not open when there is one already.
 [[nodiscard]] File create(const Path& path);
 void write(const File& file, const Path& path, std::span<const std::uint8_t> bytes);
+void write_at(const File& file, const Path& path, Index offset,
+              std::span<const std::uint8_t> bytes);
 void empty(const File& file, const Path& path);
 void set_mode(const File& file, const Path& path, mode_t mode);
 void sync(const File& file, const Path& path);

@@ -18,7 +18,12 @@ struct Output {
   Path target;      // resolved
   disk::File file;  // the temporary, open and locked
   bool written = false;
+  bool synced = true;
 };
+
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 void remove_quietly(const Path& path) {
   try {
@@ -108,6 +113,29 @@ struct OutputFiles::State {
     return outputs.back();
   }
 
+  // Runs a write on the target's temporary file; when it fails, the target is given up.
+  template <typename Body>
+  void change(const Path& target, const Body& body) {
+    claim(target);
+    const auto claimed = find(journal::resolve(target));
+    const Path path = journal::temporary_of(claimed->target);
+    try {
+      body(*claimed, path);
+      claimed->written = true;
+    } catch (...) {
+      remove_quietly(path);
+      outputs.erase(claimed);
+      throw;
+    }
+  }
+
+  void sync_all() {
+    for (Output& output : outputs) {
+      if (!output.synced) disk::sync(output.file, journal::temporary_of(output.target));
+      output.synced = true;
+    }
+  }
+
   // The last look before the renames: others may have been here since reserve().
   void check_all() {
     for (const Output& output : outputs) {
@@ -138,25 +166,31 @@ OutputFiles::~OutputFiles() { state_->drop_all(); }
 void OutputFiles::reserve(const Path& target) { state_->claim(target); }
 
 void OutputFiles::write(const Path& target, std::span<const std::uint8_t> bytes) {
-  auto& outputs = state_->outputs;
-  state_->claim(target);
-  const auto claimed = state_->find(journal::resolve(target));
-  Output& output = *claimed;
-  const Path path = journal::temporary_of(output.target);
-  try {
+  state_->change(target, [&](Output& output, const Path& path) {
     if (output.written) disk::empty(output.file, path);
     disk::write(output.file, path, bytes);
     disk::sync(output.file, path);
-    output.written = true;
-  } catch (...) {
-    remove_quietly(path);
-    outputs.erase(claimed);
-    throw;
-  }
+    output.synced = true;
+  });
 }
 
 void OutputFiles::write(const Path& target, std::string_view text) {
-  write(target, std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+  write(target, bytes_of(text));
+}
+
+void OutputFiles::append(const Path& target, std::string_view text) {
+  state_->change(target, [&](Output& output, const Path& path) {
+    output.synced = false;
+    disk::write(output.file, path, bytes_of(text));
+  });
+}
+
+void OutputFiles::write_at(const Path& target, Index offset,
+                           std::span<const std::uint8_t> bytes) {
+  state_->change(target, [&](Output& output, const Path& path) {
+    output.synced = false;
+    disk::write_at(output.file, path, offset, bytes);
+  });
 }
 
 Path OutputFiles::temporary(const Path& target) const {
@@ -177,6 +211,7 @@ void OutputFiles::commit() {
   s.outputs.erase(unused, s.outputs.end());
   if (s.outputs.empty()) return;
 
+  s.sync_all();
   s.check_all();
   std::vector<Path> targets;
   for (const Output& output : s.outputs) targets.push_back(output.target);

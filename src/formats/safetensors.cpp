@@ -95,15 +95,25 @@ std::vector<double> numbers(const Tensor& tensor) {
   return {raw.begin(), raw.end()};
 }
 
+std::size_t data_size(const std::string& name, const Tensor& tensor) {
+  const Index size = element_size(tensor.dtype);
+  const Index bytes = size == 0 ? -1 : checked_product(tensor.shape, size);
+  if (bytes < 0)
+    throw Error(
+        ErrorKind::bad_shape,
+        fmt::format("safetensors: tensor '{}' cannot have its dtype and shape", name));
+  return static_cast<std::size_t>(bytes);
+}
+
 std::string header_text(const Safetensors& file) {
   nlohmann::json header = nlohmann::json::object();
   if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
   std::size_t offset = 0;
   for (const auto& [name, tensor] : file.tensors) {
-    header[name] = {{"dtype", tensor.dtype},
-                    {"shape", tensor.shape},
-                    {"data_offsets", {offset, offset + tensor.bytes.size()}}};
-    offset += tensor.bytes.size();
+    const std::size_t end = offset + data_size(name, tensor);
+    header[name] = {
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
   }
   std::string text;
   try {
@@ -142,18 +152,36 @@ Safetensors Safetensors::parse(std::span<const std::uint8_t> bytes,
   return file;
 }
 
+SafetensorsLayout layout(const Safetensors& file, Index head_size) {
+  std::string header = header_text(file);
+  const std::size_t shortest = sizeof(std::uint64_t) + header.size();
+  if (head_size != 0) {
+    require_option(head_size >= static_cast<Index>(shortest), "safetensors", "head_size",
+                   head_size, fmt::format(">= {}", shortest));
+    header.resize(static_cast<std::size_t>(head_size) - sizeof(std::uint64_t), ' ');
+  }
+  SafetensorsLayout result;
+  ByteWriter out;
+  out.put_text(header);
+  result.head = out.take();
+  result.size = static_cast<Index>(result.head.size());
+  for (const auto& [name, tensor] : file.tensors) {
+    result.offset[name] = result.size;
+    result.size += static_cast<Index>(data_size(name, tensor));
+  }
+  return result;
+}
+
 Bytes Safetensors::write() const {
   for (const auto& [name, tensor] : tensors) {
-    if (checked_product(tensor.shape, element_size(tensor.dtype)) !=
-        static_cast<Index>(tensor.bytes.size()))
+    if (data_size(name, tensor) != tensor.bytes.size())
       throw Error(ErrorKind::bad_shape,
                   fmt::format("safetensors: tensor '{}' has {} bytes, which its shape and "
                               "dtype contradict",
                               name, tensor.bytes.size()));
   }
-  const std::string header = header_text(*this);
   ByteWriter out;
-  out.put_text(header);
+  out.put_text(header_text(*this));
   for (const auto& [name, tensor] : tensors)
     out.put_raw(tensor.bytes.data(), tensor.bytes.size());
   return out.take();

@@ -70,6 +70,11 @@ class OutputFiles {
   // Writes and syncs the temporary file of a target (reserved or not).
   void write(const std::filesystem::path& target, std::span<const std::uint8_t> bytes);
   void write(const std::filesystem::path& target, std::string_view text);
+  // The same piece by piece, for output that is larger than memory: at the end, or at an
+  // offset (holes are zeros until they are written). commit() syncs.
+  void append(const std::filesystem::path& target, std::string_view text);
+  void write_at(const std::filesystem::path& target, Index offset,
+                std::span<const std::uint8_t> bytes);
   // Where the bytes of a written, not yet committed target are: for measuring the re-read
   // file.
   [[nodiscard]] std::filesystem::path temporary(const std::filesystem::path& target) const;
