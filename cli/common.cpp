@@ -18,14 +18,45 @@ double wall_seconds() {
       .count();
 }
 
-// One line on a terminal, cleared when the work is done.
-void show_progress(std::string_view stage, Index done, Index total) {
-  if (total > 0)
-    fmt::print(stderr, "\r\033[K{} {} of {}", stage, done, total);
-  else
-    fmt::print(stderr, "\r\033[K{}", stage);
-  std::fflush(stderr);
+std::string short_time(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 5400) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
 }
+
+// 1,234 -> "1234", 1,234,567 -> "1.2 M"
+std::string short_count(double count) {
+  if (count < 1e4) return fmt::format("{:.0f}", count);
+  if (count < 1e6) return fmt::format("{:.0f} k", count / 1e3);
+  return fmt::format("{:.1f} M", count / 1e6);
+}
+
+// One line on a terminal, cleared when the work is done. Called from one thread at a time.
+class ProgressLine {
+ public:
+  void show(std::string_view stage, Index done, Index total) {
+    const double now = wall_seconds();
+    if (stage != stage_ || done == 0) {
+      stage_ = stage;
+      begun_ = now;
+    }
+    std::string line(stage);
+    if (total > 0) {
+      const auto part = static_cast<double>(done), all = static_cast<double>(total);
+      line += fmt::format(" {} of {}", short_count(part), short_count(all));
+      const double seconds = now - begun_;
+      if (seconds > 0.5 && done > 0)
+        line += fmt::format(", {} a second, {} left", short_count(part / seconds),
+                            short_time(seconds * (all - part) / part));
+    }
+    fmt::print(stderr, "\r\033[K{}", line);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::string stage_;
+  double begun_ = 0;
+};
 
 }  // namespace
 
@@ -33,7 +64,10 @@ Session::Session(const Common& common) : pool_(common.threads), start_(wall_seco
   exec_.pool = &pool_;
   exec_.seed = common.seed;
   if (isatty(STDERR_FILENO) == 0) return;
-  progress_.emplace(show_progress);
+  progress_.emplace([line = std::make_shared<ProgressLine>()](std::string_view stage,
+                                                              Index done, Index total) {
+    line->show(stage, done, total);
+  });
   exec_.progress = &*progress_;
 }
 

@@ -81,9 +81,16 @@ Explanation explain_demo(const Model& model, const Parts& parts, const fs::path&
   ExplainOptions options;
   options.measures = {"co:sex"};
   options.check = 100;
-  Explanation explained = explain(model, parts.measure, parts.train, options, exec);
+  const auto study = [&](const Table& table) {
+    return make_study(model, table, model.task, true, exec);
+  };
+  Explanation explained =
+      explain(model, study(parts.measure), study(parts.train), options, exec);
   explained.report.model = "income.safetensors";
-  write_file(folder / "influence.csv", explained.csv(), true);
+  OutputFiles files({.force = true});
+  const fs::path out = folder / "influence.csv";
+  explained.write_csv([&](std::string_view text) { files.append(out, text); });
+  files.commit();
   return explained;
 }
 

@@ -1,11 +1,14 @@
 #include "fmd/pipeline/explain.h"
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/pipeline/study_stream.h"
 
 namespace fmd::cli {
 namespace {
@@ -16,8 +19,22 @@ struct Args {
   GroupsFile groups;
   std::string model, data, train, out, solver = "auto", hessian = "train", cache;
   ExplainOptions options;
-  bool force = false;
+  bool spill = false, force = false;
 };
+
+// Features of a larger table do not belong into memory.
+bool is_large(const std::string& name) {
+  constexpr std::uintmax_t kLargeFile = 256 << 20;
+  std::error_code absent;
+  return std::filesystem::file_size(name, absent) > kLargeFile && !absent;
+}
+
+// Beside OUT, where there should be room, or in the folder for temporary files.
+std::string spill_file(const std::string& out, const std::string& role) {
+  if (!out.empty()) return fmt::format("{}.{}-features", out, role);
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  return folder / fmt::format("fmd-{}.{}-features", ::getpid(), role);
+}
 
 int run(const Args& args) {
   const Session session(args.common);
@@ -30,17 +47,26 @@ int run(const Args& args) {
   const FileView bytes = FileView::open(args.model);
   Model model = parse_model(bytes.bytes(), args.model);
   model.task = effective_task(model.task, args.common, args.flags);
-  Table data = read_for(model, model.task, args.data, args.groups);
-  Table train = read_for(model, model.task, args.train, args.groups);
+  OutputFiles spills({.force = true});
+  const auto read = [&](const std::string& name, const std::string& role) {
+    const bool spill = args.spill || is_large(name);
+    return whole_study(model, model.task, name,
+                       {.groups = args.groups,
+                        .data_folder = data_folder(),
+                        .need_labels = true,
+                        .weights = role == "train"},
+                       spills, spill ? spill_file(args.out, role) : "", session.exec());
+  };
+  const Study data = read(args.data, "data");
   Explanation explained =
-      explain(model, std::move(data), std::move(train), options, session.exec());
+      explain(model, data, read(args.train, "train"), options, session.exec());
   ExplainReport& report = explained.report;
   report.model = std::filesystem::path(args.model).filename().string();
   report.model_sha256 = hex(sha256(bytes.bytes()));
   report.data_sha256 = file_sha256(args.data);
   report.train_sha256 = file_sha256(args.train);
   if (!args.out.empty()) {
-    files.write(args.out, explained.csv());
+    explained.write_csv([&](std::string_view text) { files.append(args.out, text); });
     files.commit();
   }
   if (report.other_rows())
@@ -63,7 +89,9 @@ void add_explain(CLI::App& app) {
   auto& o = args->options;
   auto* cmd = app.add_subcommand("explain", "Which training rows a measured bias rests on");
   cmd->add_option("model", args->model, "Model file")->required();
-  cmd->add_option("data", args->data, "Labelled rows that the bias is measured on")
+  cmd->add_option("data", args->data,
+                  "Labelled rows that the bias is measured on: a table, or a file of "
+                  "features")
       ->required();
   cmd->add_option("--train", args->train, "The rows that the model was trained on")
       ->required();
@@ -88,6 +116,9 @@ void add_explain(CLI::App& app) {
       ->capture_default_str();
   cmd->add_option("--cache", args->cache,
                   "Folder that keeps factors of H for the next run on the same rows");
+  cmd->add_flag("--spill", args->spill,
+                "Keep features in a temporary file instead of memory (files over 256 MB: "
+                "always)");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);

@@ -2,9 +2,16 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "fmd/core/file.h"
 
 int main(int argc, char** argv) {
-  // Output files have temporary names until they are complete, so there is nothing to save.
-  std::signal(SIGINT, [](int) { _exit(130); });
+  // Output files have temporary names until they are complete: there is nothing to save,
+  // only to sweep up.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    std::signal(signal, [](int number) {
+      fmd::remove_unfinished();
+      _exit(128 + number);
+    });
+  }
   return fmd::cli::run_command(argc, argv);
 }

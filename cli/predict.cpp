@@ -6,6 +6,7 @@
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/pipeline/study_stream.h"
 
 namespace fmd::cli {
 namespace {
@@ -17,43 +18,57 @@ struct Args {
   bool force = false;
 };
 
+std::string header(const Task& task) {
+  std::string text = "row,predicted";
+  for (const std::string& name : task.classes) text += "," + csv_cell("p_" + name);
+  return text + "\n";
+}
+
+std::string lines(const Task& task, const Study& block, const Matrix& p) {
+  const std::vector<std::int32_t> decision = decide(p, task.threshold);
+  fmt::memory_buffer text;
+  const auto out = std::back_inserter(text);
+  for (Index i = 0; i < p.rows(); ++i) {
+    const auto k = static_cast<std::size_t>(decision[static_cast<std::size_t>(i)]);
+    fmt::format_to(out, "{},{}", block.first + i + 1, csv_cell(task.classes[k]));
+    for (Index c = 0; c < p.cols(); ++c) fmt::format_to(out, ",{}", p(i, c));
+    fmt::format_to(out, "\n");
+  }
+  return fmt::to_string(text);
+}
+
 int run(const Args& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
   Model model = open_model(args.model);
   model.task = effective_task(model.task, args.common, args.flags);
-  const Table table = read_for(model, model.task, args.data, {});
-  const auto X = model.backbone->features(table, {}, session.exec());
-  const Rows rows{.X = X.get(), .y = {}, .weight = {}, .subset = {}};
-  const Matrix p = all_probabilities(*model.head, rows, model.theta, session.exec());
-  const std::vector<std::int32_t> decision = decide(p, model.task.threshold);
-
-  fmt::memory_buffer text;
-  const auto out = std::back_inserter(text);
-  fmt::format_to(out, "row,predicted");
-  for (const std::string& name : model.task.classes)
-    fmt::format_to(out, ",{}", csv_cell("p_" + name));
-  fmt::format_to(out, "\n");
-  for (Index i = 0; i < p.rows(); ++i) {
-    const auto k = static_cast<std::size_t>(decision[static_cast<std::size_t>(i)]);
-    fmt::format_to(out, "{},{}", i + 1, csv_cell(model.task.classes[k]));
-    for (Index c = 0; c < p.cols(); ++c) fmt::format_to(out, ",{}", p(i, c));
-    fmt::format_to(out, "\n");
-  }
-  if (args.out.empty()) {
-    print(fmt::to_string(text));
-    return 0;
-  }
-  files.write(args.out, fmt::to_string(text));
+  Task inputs = model.task;  // labels and attributes play no part
+  inputs.label.clear();
+  inputs.attributes.clear();
+  StudyStream stream(model, inputs, args.data,
+                     {.data_folder = data_folder(), .survey = false}, session.exec());
+  const auto put = [&](const std::string& text) {
+    if (args.out.empty()) {
+      print(text);
+    } else {
+      files.append(args.out, text);
+    }
+  };
+  put(header(model.task));
+  Index rows = 0;
+  for (Study block; stream.next(block, "scoring"); rows += block.size())
+    put(lines(model.task, block,
+              all_probabilities(*model.head, block.rows(), model.theta, session.exec())));
+  if (args.out.empty()) return 0;
   files.commit();
   if (args.common.json) {
     print(nlohmann::ordered_json{
-              {"schema", 1}, {"command", "predict"}, {"rows", p.rows()}, {"out", args.out}}
+              {"schema", 1}, {"command", "predict"}, {"rows", rows}, {"out", args.out}}
               .dump(2) +
           "\n");
   } else {
-    say(fmt::format("wrote {}, {} rows", args.out, p.rows()));
+    say(fmt::format("wrote {}, {} rows", args.out, rows));
   }
   return 0;
 }
@@ -65,7 +80,9 @@ void add_predict(CLI::App& app) {
   auto* cmd =
       app.add_subcommand("predict", "Scores of a model as CSV: row, predicted, p_<class>");
   cmd->add_option("model", args->model, "Model file")->required();
-  cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME")->required();
+  cmd->add_option("data", args->data,
+                  "A table of any size, a file of features, or data:NAME")
+      ->required();
   cmd->add_option("-o,--out", args->out, "Where to write the scores; stdout when left out");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_task_options(*cmd, args->flags);

@@ -90,8 +90,11 @@ def models(fmd, folder):
     run("train", "s.csv", "--label", "approved", "--attribute", "sex", "--unseen", "bucket", "-o", "three")
     run("debias", "two", "t.csv", "--attribute", "sex", "--best-effort", "--points", "2", "--holdout", "t.csv",
         "-o", "out")
+    run("features", "two", "t.csv", "-o", "two.features")
+    run("features", "three", "s.csv", "-o", "three.features")
     return {name: (folder / name).read_bytes() for name in ("two", "three", "out", "out.undo", "out.receipt.json",
-                                                            "out.path.safetensors")}
+                                                            "out.path.safetensors", "two.features",
+                                                            "three.features")}
 
 
 def undo_inputs():
@@ -125,6 +128,8 @@ def corpus(files):
         "safetensors": tensors,
         "model": {"two": files["two"], "three": files["three"], "out": files["out"],
                   "pickle": b"\x80\x04cos\nsystem\n.", "zip": b"PK\x03\x04rest"},
+        "features": {"two": files["two.features"], "three": files["three.features"],
+                     "cut": files["two.features"][:-9], "model": files["two"]},
         "undo": undo_inputs(),
         "receipt": {"good": json.dumps({"schema": 1, "model": receipt["model"]}).encode(), "empty": b"{}",
                     "number": b'{"model":{"sha256_before":1,"sha256_after":2}}', "list": b"[[[[1,{}]]]]"},

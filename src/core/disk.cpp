@@ -1,7 +1,10 @@
 #include "core/disk.h"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <string_view>
 #include <sys/file.h>
@@ -41,6 +44,16 @@ auto repeat(const Call& call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
+}
+
+struct Remembered {
+  std::atomic<bool> used = false;
+  std::array<char, 4096> path = {};
+};
+
+std::array<Remembered, 64>& remembered() {
+  static std::array<Remembered, 64> all;
+  return all;
 }
 
 std::string_view remedy(int code) {
@@ -120,6 +133,25 @@ void set_mode(const File& file, const Path& path, mode_t mode) {
 void sync(const File& file, const Path& path) {
   announce("sync", path);
   if (repeat([&] { return ::fsync(file.fd()); }) != 0) fail(path, errno);
+}
+
+void remember(const Path& path) {
+  for (Remembered& slot : remembered()) {
+    if (slot.used || path.native().size() >= slot.path.size()) continue;
+    std::strcpy(slot.path.data(), path.c_str());
+    slot.used = true;
+    return;
+  }
+}
+
+void forget(const Path& path) {
+  for (Remembered& slot : remembered())
+    if (slot.used && path.native() == slot.path.data()) slot.used = false;
+}
+
+void remove_remembered() noexcept {
+  for (const Remembered& slot : remembered())
+    if (slot.used) ::unlink(slot.path.data());
 }
 
 void sync_folder(const Path& folder) {

@@ -58,6 +58,13 @@ void sync_folder(const Path& folder);
 void rename(const Path& from, const Path& to);
 void remove(const Path& path);  // one that is gone already is no error
 
+// Files to be removed when the process is interrupted: a list that a signal handler may
+// walk. remove_remembered() is async-signal-safe; what does not fit on the list (64 files,
+// paths of 4095 bytes) is left for the next run to remove.
+void remember(const Path& path);
+void forget(const Path& path);
+void remove_remembered() noexcept;
+
 // Not changes, but needed around them.
 [[nodiscard]] File open_existing(const Path& path);  // for locking; not open when absent
 [[nodiscard]] bool lock(const File& file,

@@ -109,6 +109,7 @@ struct OutputFiles::State {
     check_free(resolved, options.force);
     outputs.push_back(
         {.target = resolved, .file = journal::claim_temporary(resolved), .written = false});
+    disk::remember(journal::temporary_of(resolved));
     keep_mode(outputs.back());
     return outputs.back();
   }
@@ -124,9 +125,15 @@ struct OutputFiles::State {
       claimed->written = true;
     } catch (...) {
       remove_quietly(path);
+      disk::forget(path);
       outputs.erase(claimed);
       throw;
     }
+  }
+
+  static void give_up(const Output& output) {
+    remove_quietly(journal::temporary_of(output.target));
+    disk::forget(journal::temporary_of(output.target));
   }
 
   void sync_all() {
@@ -152,6 +159,7 @@ struct OutputFiles::State {
     for (const Output& output : outputs) {
       const Path path = journal::temporary_of(output.target);
       if (!valid && disk::is_at(output.file, path)) remove_quietly(path);
+      disk::forget(path);
     }
     outputs.clear();
   }
@@ -206,13 +214,15 @@ void OutputFiles::commit() {
   auto& s = *state_;
   const auto unused = std::stable_partition(s.outputs.begin(), s.outputs.end(),
                                             [](const Output& o) { return o.written; });
-  for (auto it = unused; it != s.outputs.end(); ++it)
-    remove_quietly(journal::temporary_of(it->target));
+  for (auto it = unused; it != s.outputs.end(); ++it) s.give_up(*it);
   s.outputs.erase(unused, s.outputs.end());
   if (s.outputs.empty()) return;
 
   s.sync_all();
   s.check_all();
+  // From here on an interruption is as good as a kill: the files are complete, and they or
+  // the journal are put right by the next run.
+  for (const Output& output : s.outputs) disk::forget(journal::temporary_of(output.target));
   std::vector<Path> targets;
   for (const Output& output : s.outputs) targets.push_back(output.target);
   const Path& out = targets.back();
@@ -234,6 +244,8 @@ void OutputFiles::commit() {
   s.outputs.clear();
   s.valid = false;
 }
+
+void remove_unfinished() noexcept { disk::remove_remembered(); }
 
 void recover(const Path& out) {
   std::error_code absent;

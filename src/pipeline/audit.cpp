@@ -235,7 +235,7 @@ AuditReport audit_model(const Model& model, const Study& study,
   AuditReport report =
       audit_scores(score(model, study, {}, exec), model.task, attributes, options, exec);
   report.kind = model.head->outputs() == 1 ? "logistic" : "softmax";
-  report.data = study.table.source;
+  report.data = study.source;
   report.data_sha256 = study.sha256;
   report.seen = study.seen;
   report.seen_by_chance = study.seen_by_chance;

@@ -111,7 +111,7 @@ void require_labels(const Study& study) {
   if (unknown == study.y.end()) return;
   throw Error(
       ErrorKind::bad_value,
-      fmt::format("{}: the label is missing", study.table.where(unknown - study.y.begin())),
+      fmt::format("{}: the label is missing", study.where(unknown - study.y.begin())),
       "explain needs labelled rows: the loss of a training row depends on its label");
 }
 
@@ -121,6 +121,12 @@ std::vector<double> column(const Matrix& change, std::size_t j) {
   for (Index i = 0; i < change.rows(); ++i)
     values.push_back(change(i, static_cast<Index>(j)));
   return values;
+}
+
+std::vector<std::string> csv_cells(const std::vector<std::string>& texts) {
+  std::vector<std::string> cells;
+  for (const std::string& text : texts) cells.push_back(csv_cell(text));
+  return cells;
 }
 
 ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double value,
@@ -155,13 +161,11 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
 
 }  // namespace
 
-Explanation explain(const Model& model, Table data_table, Table train_table,
+Explanation explain(const Model& model, const Study& data, Study train_rows,
                     const ExplainOptions& options, const Exec& exec) {
   require_option(options.check >= 0, "explain", "check", options.check, ">= 0");
-  const Study data = make_study(model, std::move(data_table), model.task, true, exec);
   Explanation result;
-  result.train = make_study(model, std::move(train_table), model.task, true, exec);
-  result.train.weight = row_weights(result.train.table, model.task.weight);
+  result.train = std::move(train_rows);
   const Study& train = result.train;
   require_labels(data);
   require_labels(train);
@@ -173,7 +177,7 @@ Explanation explain(const Model& model, Table data_table, Table train_table,
   InfluenceOptions how;
   how.curvature.solver = options.solver;
   how.curvature.l2 = model.note.l2;
-  how.curvature.rows_in_mean = static_cast<double>(train.table.rows());
+  how.curvature.rows_in_mean = static_cast<double>(train.size());
   how.curvature.tolerance = options.tolerance;
   how.curvature.damping = {options.damping, options.hessian_on_data};
   how.curvature.cache = options.cache;
@@ -183,10 +187,10 @@ Explanation explain(const Model& model, Table data_table, Table train_table,
       influence(*model.head, train.training_rows(), model.theta, targets, how, exec);
 
   ExplainReport& report = result.report;
-  report.data = data.table.source;
-  report.train = train.table.source;
-  report.data_rows = data.table.rows();
-  report.train_rows = train.table.rows();
+  report.data = data.source;
+  report.train = train.source;
+  report.data_rows = data.size();
+  report.train_rows = train.size();
   report.known = train.seen;
   report.task = model.task;
   report.hessian_rows = options.hessian_on_data ? "data" : "train";
@@ -205,12 +209,11 @@ Explanation explain(const Model& model, Table data_table, Table train_table,
   return result;
 }
 
-std::string Explanation::csv() const {
-  const std::vector<double> first = column(change, 0);
-  std::vector<Index> order(first.size());
+void Explanation::write_csv(const std::function<void(std::string_view)>& sink) const {
+  std::vector<Index> order(static_cast<std::size_t>(change.rows()));
   std::iota(order.begin(), order.end(), Index{0});
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return first[static_cast<std::size_t>(a)] < first[static_cast<std::size_t>(b)];
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+    return change(a, 0) != change(b, 0) ? change(a, 0) < change(b, 0) : a < b;
   });
   fmt::memory_buffer text;
   const auto out = std::back_inserter(text);
@@ -222,19 +225,26 @@ std::string Explanation::csv() const {
     for (const ExplainedMeasure& m : report.measures)
       fmt::format_to(out, ",{}", csv_cell("change_" + m.name()));
   fmt::format_to(out, "\n");
+  const auto flush = [&](std::size_t from) {
+    if (text.size() < from) return;
+    sink({text.data(), text.size()});
+    text.clear();
+  };
+  const std::vector<std::string> classes = csv_cells(report.task.classes);
+  std::vector<std::vector<std::string>> groups;
+  for (const Attribute& a : train.attributes) groups.push_back(csv_cells(a.groups));
   for (const Index row : order) {
     const auto at = static_cast<std::size_t>(row);
-    const auto y = static_cast<std::size_t>(train.y[at]);
-    fmt::format_to(out, "{},{}", row + 1, csv_cell(report.task.classes[y]));
-    for (const Attribute& a : train.attributes) {
-      const std::int32_t code = a.code[at];
-      fmt::format_to(out, ",{}",
-                     code < 0 ? "" : csv_cell(a.values[static_cast<std::size_t>(code)]));
+    fmt::format_to(out, "{},{}", row + 1, classes[static_cast<std::size_t>(train.y[at])]);
+    for (std::size_t a = 0; a < groups.size(); ++a) {
+      const std::int32_t code = train.attributes[a].code[at];
+      fmt::format_to(out, ",{}", code < 0 ? "" : groups[a][static_cast<std::size_t>(code)]);
     }
     for (Index j = 0; j < change.cols(); ++j) fmt::format_to(out, ",{}", change(row, j));
     fmt::format_to(out, "\n");
+    flush(std::size_t{1} << 22);
   }
-  return fmt::to_string(text);
+  flush(1);
 }
 
 }  // namespace fmd

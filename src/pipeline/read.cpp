@@ -3,6 +3,7 @@
 #include "fmd/core/error.h"
 #include "fmd/data/attribute.h"
 #include "fmd/data/datasets.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 
@@ -25,11 +26,16 @@ Table read_named(const std::string& name, const CsvOptions& options,
   return table;
 }
 
-Table read_for(const Model& model, const Task& task, const std::string& name,
-               const GroupsFile& groups, const std::filesystem::path& data_folder) {
+CsvOptions table_options(const Model& model, const Task& task) {
   CsvOptions options = csv_options(task);
   for (const auto& [column, kind] : model.backbone->encoder().types())
     options.types[column] = kind;
+  return options;
+}
+
+Table read_for(const Model& model, const Task& task, const std::string& name,
+               const GroupsFile& groups, const std::filesystem::path& data_folder) {
+  CsvOptions options = table_options(model, task);
   if (!groups.key.empty()) options.types[groups.key] = ColumnKind::category;
   Table table = read_named(name, options, data_folder);
   if (groups.file.empty()) return table;

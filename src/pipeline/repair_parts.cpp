@@ -45,20 +45,19 @@ StudyPart make_part(const Model& model, const Study& study, const Task& task,
   if (static_cast<Index>(part.rows.size()) < kFewestRows) {
     throw Error(ErrorKind::bad_data,
                 fmt::format("{}: {} rows are too few to edit and to choose on",
-                            study.table.source, part.rows.size()),
+                            study.source, part.rows.size()),
                 fmt::format("give at least {} labelled rows to each part", kFewestRows));
   }
   auto all = make_pairs(model, study, task, part.rows, exec);
   for (const std::size_t a : repaired) {
-    if (!all[a])
-      (void)make_flip_pairs(model, study, a, part.rows);  // throws the reason
+    if (!all[a]) (void)make_flip_pairs(model, study, a, part.rows);  // throws the reason
     part.pairs.push_back(std::move(all[a].value()));
   }
   return part;
 }
 
 std::vector<Index> all_rows(const Study& study) {
-  std::vector<Index> rows(static_cast<std::size_t>(study.table.rows()));
+  std::vector<Index> rows(static_cast<std::size_t>(study.size()));
   std::iota(rows.begin(), rows.end(), Index{0});
   return rows;
 }
@@ -80,7 +79,7 @@ void require_labels(const Study& study) {
   if (unknown == study.y.end()) return;
   throw Error(
       ErrorKind::bad_value,
-      fmt::format("{}: the label is missing", study.table.where(unknown - study.y.begin())),
+      fmt::format("{}: the label is missing", study.where(unknown - study.y.begin())),
       "debias needs labelled rows: accuracy is part of the choice");
 }
 
@@ -128,9 +127,9 @@ std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& e
   std::vector<DataNote> notes;
   const auto add = [&](const std::string& role, const Study& s, bool split) {
     DataNote note{.role = role,
-                  .name = s.table.source,
+                  .name = s.source,
                   .sha256 = s.sha256,
-                  .rows = s.table.rows(),
+                  .rows = s.size(),
                   .overlap = s.seen,
                   .by_chance = s.seen_by_chance,
                   .split_seed = std::nullopt,

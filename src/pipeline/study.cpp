@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
@@ -27,21 +28,15 @@ void take_labels(const Study& study, StudyPairs& pairs) {
     pairs.y.push_back(study.y[static_cast<std::size_t>(row)]);
 }
 
-// The share of rows that have an equal one among the others; hashes are sorted.
-double twin_share(const std::vector<std::uint64_t>& hashes) {
-  Index twins = 0;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    const bool before = i > 0 && hashes[i - 1] == hashes[i];
-    const bool after = i + 1 < hashes.size() && hashes[i + 1] == hashes[i];
-    twins += before || after;
-  }
-  return static_cast<double>(twins) / static_cast<double>(hashes.size());
-}
-
 }  // namespace
 
 bool Study::used_in_training() const {
   return static_cast<double>(seen) > seen_by_chance + 4 * std::sqrt(seen_by_chance + 1);
+}
+
+std::string Study::where(Index row) const {
+  return table.columns.empty() ? fmt::format("{}, row {}", source, first + row + 1)
+                               : table.where(row);
 }
 
 Rows Study::rows(std::span<const Index> subset) const {
@@ -79,26 +74,64 @@ std::vector<float> row_weights(const Table& table, const std::string& name) {
   return weight;
 }
 
-Study make_study(const Model& model, Table table, const Task& task, bool need_labels,
-                 const Exec& exec) {
+std::vector<std::string> attribute_columns(const Task& task) {
+  std::vector<std::string> names;
+  for (const AttributeSpec& spec : task.attributes) {
+    if (spec.columns.empty()) names.push_back(spec.name);
+    names.insert(names.end(), spec.columns.begin(), spec.columns.end());
+  }
+  return names;
+}
+
+bool has_labels(const Table& table, const Task& task, bool needed) {
+  if (needed) static_cast<void>(table.column(task.label));
+  return !task.label.empty() && table.find(task.label) != nullptr;
+}
+
+double twin_share(const std::vector<std::uint64_t>& hashes) {
+  if (hashes.empty()) return 0;
+  Index twins = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const bool before = i > 0 && hashes[i - 1] == hashes[i];
+    const bool after = i + 1 < hashes.size() && hashes[i + 1] == hashes[i];
+    twins += before || after;
+  }
+  return static_cast<double>(twins) / static_cast<double>(hashes.size());
+}
+
+Study study_of(const Model& model, Table table, const Task& task, bool need_labels,
+               const std::vector<Attribute>& attributes, const Exec& exec) {
   Study study;
   study.table = std::move(table);
-  if (need_labels || (!task.label.empty() && study.table.find(task.label) != nullptr))
-    study.y = labels(study.table, task);
+  study.source = study.table.source;
+  if (has_labels(study.table, task, need_labels)) study.y = labels(study.table, task);
   study.X = model.backbone->features(study.table, {}, exec);
   study.missing_numbers = model.backbone->encoder().missing_numbers(study.table);
-  for (const AttributeSpec& spec : task.attributes) {
-    study.attributes.push_back(read_attribute(study.table, spec));
-    const bool reads = model.backbone->reads(study.attributes.back());
-    study.reads.push_back(reads ? Reads::yes : Reads::no);
+  for (const Attribute& known : attributes) {
+    Attribute& a = study.attributes.emplace_back(known);
+    read_codes(a, study.table, a.code);
+    read_groups(a, study.table, a.group);
+    study.reads.push_back(model.backbone->reads(a) ? Reads::yes : Reads::no);
   }
   // Fingerprints are over the label too: without labels there is nothing to compare.
-  if (!model.note.row_hashes.empty() && !study.y.empty()) {
+  if (!model.note.row_hashes.empty() && !study.y.empty())
     study.seen =
         overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
-    study.seen_by_chance =
-        twin_share(model.note.row_hashes) * static_cast<double>(study.table.rows());
+  return study;
+}
+
+Study make_study(const Model& model, Table table, const Task& task, bool need_labels,
+                 const Exec& exec) {
+  std::vector<Attribute> attributes;
+  for (const AttributeSpec& spec : task.attributes) {
+    AttributeSurvey survey(spec, exec.seed);
+    survey.add(table);
+    attributes.push_back(survey.finish());
   }
+  Study study = study_of(model, std::move(table), task, need_labels, attributes, exec);
+  if (study.seen >= 0)
+    study.seen_by_chance =
+        twin_share(model.note.row_hashes) * static_cast<double>(study.size());
   return study;
 }
 
@@ -124,10 +157,9 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
   }
   PairPlan plan = flip_plan(a, rows);
   if (plan.size() == 0) {
-    throw Error(
-        ErrorKind::bad_data,
-        fmt::format("{}: no row has a known value of {}", study.table.source, a.name),
-        "check the attribute's `values`");
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: no row has a known value of {}", study.source, a.name),
+                "check the attribute's `values`");
   }
   StudyPairs pairs;
   pairs.attribute = attribute;
@@ -145,7 +177,7 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
                             std::span<const Index> rows, const Exec& exec) {
   const GivenPairs joined = join_pairs(study.table, given, id);
   std::vector<Index> all;
-  const std::span<const Index> wanted = all_or(rows, study.table.rows(), all);
+  const std::span<const Index> wanted = all_or(rows, study.size(), all);
   const std::vector<Index> wanted_sorted = [&] {
     std::vector<Index> sorted(wanted.begin(), wanted.end());
     std::sort(sorted.begin(), sorted.end());
@@ -164,7 +196,7 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
   if (pairs.row.empty()) {
     throw Error(ErrorKind::bad_data,
                 fmt::format("{}: no row of {} has a partner here by {}", given.source,
-                            study.table.source, id),
+                            study.source, id),
                 "both files need the same ids");
   }
   pairs.weight.assign(pairs.row.size(), 1.0F);

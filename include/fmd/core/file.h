@@ -93,6 +93,10 @@ class OutputFiles {
 // renamed.
 void recover(const std::filesystem::path& out);
 
+// Removes the temporary files of all OutputFiles that are not yet being committed, for a
+// signal handler that ends the process: async-signal-safe.
+void remove_unfinished() noexcept;
+
 // One file, atomically: reserve, write, commit.
 void write_file(const std::filesystem::path& path, std::string_view text, bool force);
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fmd/core/types.h"
@@ -49,6 +50,24 @@ class Features {
 [[nodiscard]] std::unique_ptr<Features> make_dense(std::vector<float> values, Index rows,
                                                    Index cols);
 [[nodiscard]] std::unique_ptr<Features> make_sparse(CsrRows rows);
+
+// On memory that somebody else has, such as a mapped file; `keeper` is held as long as the
+// features live. values: rows x cols. Throws Error(bad_shape).
+[[nodiscard]] std::unique_ptr<Features> make_dense_view(std::span<const float> values,
+                                                        Index rows, Index cols,
+                                                        std::shared_ptr<const void> keeper);
+
+// Sparse rows with the same number of places each: columns ascending, then -1 in places
+// that are not used. value: as many, empty = ones.
+struct PaddedRows {
+  Index places = 0, cols = 0;
+  std::span<const std::int32_t> column;
+  std::span<const float> value;
+};
+// Columns are looked at when a block is read: one that is none throws Error(bad_model) that
+// names the source. Throws Error(bad_shape).
+[[nodiscard]] std::unique_ptr<Features> make_padded_view(
+    const PaddedRows& rows, std::string source, std::shared_ptr<const void> keeper);
 
 // Row rows[i] of `base` with the patch's columns set to its value to[i], in memory, dense
 // or sparse as the base is. Throws Error(bad_shape).

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fmd/core/exec.h"
@@ -29,15 +32,16 @@ struct Explanation {
   Study train;    // as the model sees it
 
   // Columns row, label, the attributes and change (one per measure), strongest first by the
-  // first measure, equal ones by row.
-  [[nodiscard]] std::string csv() const;
+  // first measure, equal ones by row; handed out in pieces of some megabytes.
+  void write_csv(const std::function<void(std::string_view)>& sink) const;
 };
 
-// What the gaps of `model` on `data` rest on in `train`. Both tables need labels. Throws
+// What the gaps of `model` on `data` rest on in `train` (with its weights in F). Both need
+// labels and the attributes of the model's task. Throws
 // Error(attribute_not_read) for a flip measure of an attribute that the model does not
 // read, Error(bad_option) for unknown measures and attributes, and what reading, encoding
 // and influence() throw.
-[[nodiscard]] Explanation explain(const Model& model, Table data, Table train,
+[[nodiscard]] Explanation explain(const Model& model, const Study& data, Study train,
                                   const ExplainOptions& options, const Exec& exec);
 
 }  // namespace fmd

@@ -17,8 +17,10 @@ namespace fmd {
 // A table as a model sees it: features, labels, attributes, computed once and scored many
 // times.
 struct Study {
-  Table table;
+  Table table;         // without columns when it comes from a file of features
+  std::string source;  // name of the file, for messages and reports
   std::string sha256;  // of the file; empty for tables that come from no file
+  Index first = 0;     // number of the first row, where this is a part of a larger one
   std::unique_ptr<Features> X;
   std::vector<std::int32_t> y;  // empty: the table has no label column
   std::vector<float> weight;    // in the training objective; empty = 1. make_study reads
@@ -29,6 +31,8 @@ struct Study {
   double seen_by_chance = 0;  // how many would, if none was used: see make_study
   Index missing_numbers = 0;
 
+  [[nodiscard]] Index size() const { return X->rows(); }
+  [[nodiscard]] std::string where(Index row) const;  // "repair.csv, line 17"
   [[nodiscard]] Rows rows(std::span<const Index> subset = {}) const;
   // The same with the weights that they have in the training objective F.
   [[nodiscard]] Rows training_rows(std::span<const Index> subset = {}) const;

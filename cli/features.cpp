@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/formats/model_file.h"
+#include "fmd/pipeline/study_stream.h"
+
+namespace fmd::cli {
+namespace {
+
+struct Args {
+  Common common;
+  TaskOverrides flags;
+  GroupsFile groups;
+  std::string model, data, out;
+  bool force = false;
+};
+
+int run(const Args& args) {
+  const Session session(args.common);
+  OutputFiles files({.force = args.force});
+  files.reserve(args.out);
+  Model model = open_model(args.model);
+  model.task = effective_task(model.task, args.common, args.flags);
+  StudyStream stream(model, model.task, args.data,
+                     {.groups = args.groups, .data_folder = data_folder(), .weights = true},
+                     session.exec());
+  write_features(model, model.task, stream, file_sha256(args.data), files, args.out);
+  files.commit();
+  const Index rows = stream.rows(), cols = model.backbone->cols();
+  if (args.common.json) {
+    print(nlohmann::ordered_json{{"schema", 1},
+                                 {"command", "features"},
+                                 {"rows", rows},
+                                 {"features", cols},
+                                 {"out", args.out}}
+              .dump(2) +
+          "\n");
+  } else {
+    say(fmt::format("wrote {}, {} rows x {} features", args.out, rows, cols));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_features(CLI::App& app) {
+  auto args = std::make_shared<Args>();
+  auto* cmd = app.add_subcommand(
+      "features", "Turn a table into the features that a model reads, once, as a file");
+  cmd->add_option("model", args->model, "Model file")->required();
+  cmd->add_option("data", args->data, "A table of any size, or data:NAME")->required();
+  cmd->add_option("-o,--out", args->out, "Where to write the features")->required();
+  cmd->add_flag("--force", args->force, "Replace OUT if it exists");
+  add_groups_options(*cmd, args->groups);
+  add_task_options(*cmd, args->flags);
+  add_common(*cmd, args->common);
+  cmd->footer(R"(
+predict, audit and explain take the file in place of DATA (and explain in place of TRAIN), with
+this model and every repair of it. It is mapped, not read: rows that do not fit into memory are
+no obstacle, and the table need not be parsed again. It holds features, labels, weights and
+attributes of every row: keep it as you keep the table.
+
+Examples
+  fmd features income.safetensors train.csv -o train.features
+  fmd explain income.safetensors test.csv --train train.features -o influence.csv)");
+  on_run(*cmd, [args] { return run(*args); });
+}
+
+}  // namespace fmd::cli

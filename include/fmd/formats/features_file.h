@@ -1,0 +1,102 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fmd/core/file.h"
+#include "fmd/data/attribute.h"
+#include "fmd/model/features.h"
+
+namespace fmd {
+
+// What a file of features says of itself.
+struct FeaturesNote {
+  Index rows = 0, cols = 0;
+  Index places = 0;                   // sparse: entries a row has at most; 0 = dense
+  bool ones = false;                  // sparse: every entry is 1
+  std::string encoder;                // SHA-256 of the encoder that made them
+  std::string source, source_sha256;  // the table
+  std::string label;                  // its column; empty = no labels
+  std::vector<std::string> classes;
+  std::string weight;                 // column of the weights; empty = none
+  std::vector<Attribute> attributes;  // without a value for each row
+  Index seen = -1;                    // as Study has them
+  double seen_by_chance = 0;
+  Index missing_numbers = 0;
+};
+
+// The features of a table with labels, weights and attributes, made once by `fmd features`
+// and mapped by later commands in place of the table. A safetensors file:
+//
+//   x             F32 [rows, cols]     dense; or, where most entries are 0,
+//   column        I32 [rows, places]   columns that are not 0, ascending, then -1
+//   value         F32 [rows, places]   absent: ones
+//   label         I32 [rows]           class, -1 = missing; absent without labels
+//   weight        F32 [rows]           absent: 1
+//   attribute.K   I32 [rows]           group of attribute K, -1 = none
+//
+// and metadata fmd.features with the note as JSON.
+class FeaturesFile {
+ public:
+  // Throws Error(cannot_read) and Error(bad_model) for anything that a FeaturesWriter
+  // cannot have written; features, labels and groups themselves are looked at when they are
+  // read.
+  [[nodiscard]] static FeaturesFile open(const std::filesystem::path& path);
+  // The same from bytes that `keeper` keeps, aligned to 4.
+  [[nodiscard]] static FeaturesFile parse(std::span<const std::uint8_t> bytes,
+                                          std::shared_ptr<const void> keeper,
+                                          const std::string& source);
+
+  [[nodiscard]] const FeaturesNote& note() const { return *note_; }
+  [[nodiscard]] const std::string& source() const { return source_; }  // path as given
+
+  // Rows [first, first + count); they keep the file mapped.
+  [[nodiscard]] std::unique_ptr<Features> features(Index first, Index count) const;
+  [[nodiscard]] std::vector<std::int32_t> labels(Index first, Index count) const;
+  [[nodiscard]] std::span<const float> weights(Index first, Index count) const;
+  // The attribute with its codes and groups.
+  [[nodiscard]] Attribute attribute(std::size_t k, Index first, Index count) const;
+
+ private:
+  FeaturesFile() = default;
+  [[nodiscard]] std::vector<std::int32_t> codes(const std::string& name, Index first,
+                                                Index count, std::size_t below) const;
+  std::string source_;
+  std::shared_ptr<const void> keeper_;
+  std::shared_ptr<const FeaturesNote> note_;
+  std::map<std::string, std::span<const std::uint8_t>> tensors_;
+};
+
+// Whether the bytes begin as a file of features does.
+[[nodiscard]] bool is_features_file(std::span<const std::uint8_t> bytes);
+
+// Writes such a file block after block; note.rows must be known before.
+class FeaturesWriter {
+ public:
+  FeaturesWriter(OutputFiles& files, std::filesystem::path target, FeaturesNote note);
+
+  // The next rows: features of the note's kind, and per attribute the group of each row.
+  // Throws Error(bad_shape).
+  void add(const Features& X, std::span<const std::int32_t> y,
+           std::span<const float> weight, const std::vector<Attribute>& attributes);
+  // Writes the head with what is known only now (seen, missing_numbers). Throws
+  // Error(bad_shape) when rows are missing.
+  void finish(Index seen, double seen_by_chance, Index missing_numbers);
+
+ private:
+  template <typename T>
+  void put(const std::string& tensor, Index per_row, std::span<const T> values);
+
+  OutputFiles& files_;
+  std::filesystem::path target_;
+  FeaturesNote note_;
+  Index head_size_ = 0;
+  std::map<std::string, Index> offset_;
+  Index row_ = 0;
+};
+
+}  // namespace fmd

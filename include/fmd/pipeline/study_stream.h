@@ -1,0 +1,70 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/core/file.h"
+#include "fmd/pipeline/read.h"
+#include "fmd/pipeline/study.h"
+
+namespace fmd {
+
+struct StreamOptions {
+  GroupsFile groups = {};
+  std::filesystem::path data_folder = {};
+  bool need_labels = false;
+  bool weights = false;  // read task.weight too
+  bool whole = false;    // all rows as one block: for what looks at rows across blocks
+  bool survey = true;    // false: one pass over a table, for tasks without attributes; the
+                         // number of rows is then not known
+};
+
+// DATA of any size as a model sees it: blocks of rows with features, labels and attributes,
+// in memory that does not grow with the rows. Reads tables (any file that TableStream
+// opens) twice: a first pass finds the attributes' values and counts the rows. Files of
+// features (see FeaturesFile) are mapped. Data sets by name and tables with --groups are
+// read into memory and come as one block.
+class StudyStream {
+ public:
+  // Throws what reading and make_study() throw; Error(bad_model) for features that another
+  // encoder made, and Error(missing_column) for labels, weights or attributes that a file
+  // of features does not have. model, task and exec must outlive the stream.
+  StudyStream(const Model& model, const Task& task, const std::string& name,
+              const StreamOptions& options, const Exec& exec);
+  StudyStream(StudyStream&&) noexcept;
+  ~StudyStream();
+
+  // The next rows; false at the end. Reports progress as `stage`.
+  bool next(Study& block, const char* stage);
+  void rewind();
+
+  [[nodiscard]] Index rows() const;                 // 0 = not known
+  [[nodiscard]] const std::string& source() const;  // name of the file
+  [[nodiscard]] bool labelled() const;
+  [[nodiscard]] const std::vector<Attribute>& attributes() const;  // without codes
+  [[nodiscard]] const std::vector<Reads>& reads() const;
+  // How many rows would equal a training row by chance.
+  [[nodiscard]] double seen_by_chance() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Features, labels and attributes of a whole stream as one file, on the way to `target`.
+void write_features(const Model& model, const Task& task, StudyStream& stream,
+                    const std::string& sha256, OutputFiles& files,
+                    const std::filesystem::path& target);
+
+// A whole file as one study: a file of features is mapped; a table is read into memory, or
+// by way of a file of features at `spill` (not kept: `files` removes it) where that is not
+// empty.
+[[nodiscard]] Study whole_study(const Model& model, const Task& task,
+                                const std::string& name, const StreamOptions& options,
+                                OutputFiles& files, const std::filesystem::path& spill,
+                                const Exec& exec);
+
+}  // namespace fmd

@@ -1,0 +1,274 @@
+#include "fmd/pipeline/study_stream.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+#include "fmd/data/table_stream.h"
+#include "fmd/formats/features_file.h"
+#include "pipeline/study_parts.h"
+
+namespace fmd {
+namespace {
+
+std::string encoder_hash(const Model& model) {
+  const std::string text = model.backbone->encoder().to_json();
+  return hex(sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
+}
+
+bool is_features(const std::string& name) {
+  return !name.starts_with("data:") && is_features_file(FileView::open(name).bytes());
+}
+
+// Columns that a stream of this table has to keep.
+std::vector<std::string> needed_columns(const Model& model, const Task& task,
+                                        const StreamOptions& options) {
+  std::vector<std::string> names = attribute_columns(task);
+  for (const EncodedColumn& column : model.backbone->encoder().columns())
+    names.push_back(column.name);
+  if (!task.label.empty()) names.push_back(task.label);
+  if (options.weights && !task.weight.empty()) names.push_back(task.weight);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace
+
+struct StudyStream::State {
+  const Model& model;
+  const Task& task;
+  StreamOptions options;
+  const Exec& exec;
+
+  std::string source;
+  std::optional<TableStream> table;
+  std::optional<FeaturesFile> features;
+  std::vector<std::size_t> place;  // of the task's attributes among those of `features`
+  std::optional<Table> memory;
+  std::vector<Attribute> attributes;
+  std::vector<Reads> reads;
+  bool labelled = false;
+  Index rows = 0, row = 0;
+  double twins = 0;  // share of the training rows that equal another one
+
+  void open(const std::string& name) {
+    source = name;
+    if (is_features(name)) return open_features(name);
+    if (name.starts_with("data:") || !options.groups.file.empty() || options.whole)
+      return open_memory(name);
+    CsvOptions csv = table_options(model, task);
+    csv.keep = needed_columns(model, task, options);
+    table.emplace(TableStream::open(name, csv, exec));
+    if (options.survey) survey();
+  }
+
+  // The first pass: which values there are, and how many rows.
+  void survey() {
+    std::vector<AttributeSurvey> surveys;
+    for (const AttributeSpec& spec : task.attributes) surveys.emplace_back(spec, exec.seed);
+    Table block;
+    while (table->next(block)) {
+      if (rows == 0) labelled = has_labels(block, task, options.need_labels);
+      for (AttributeSurvey& one : surveys) one.add(block);
+      rows += block.rows();
+      exec.report("looking at " + source, rows, estimate(rows));
+    }
+    for (const AttributeSurvey& one : surveys) attributes.push_back(one.finish());
+    table->rewind();
+  }
+
+  // All rows, when so many of a table have been read.
+  [[nodiscard]] Index estimate(Index read) const {
+    const double share = table->share();
+    return share > 0 ? static_cast<Index>(static_cast<double>(read) / share) : 0;
+  }
+
+  void open_memory(const std::string& name) {
+    memory = read_for(model, task, name, options.groups, options.data_folder);
+    rows = memory->rows();
+    labelled = has_labels(*memory, task, options.need_labels);
+    for (const AttributeSpec& spec : task.attributes)
+      attributes.push_back(read_attribute(*memory, spec));
+  }
+
+  void open_features(const std::string& name) {
+    features.emplace(FeaturesFile::open(name));
+    const FeaturesNote& note = features->note();
+    rows = note.rows;
+    if (note.encoder != encoder_hash(model) || note.cols != model.backbone->cols()) {
+      throw Error(ErrorKind::bad_model,
+                  fmt::format("{}: these features were made by another model", name),
+                  "make them again: fmd features MODEL DATA -o FILE");
+    }
+    labelled = !task.label.empty() && note.label == task.label;
+    if (options.need_labels && !labelled) fail_absent(name, "label", task.label);
+    if (labelled && note.classes != task.classes) {
+      throw Error(ErrorKind::bad_model,
+                  fmt::format("{}: its labels have other classes than the model", name),
+                  "make it again with this model: fmd features");
+    }
+    if (options.weights && !task.weight.empty() && note.weight != task.weight)
+      fail_absent(name, "weight", task.weight);
+    for (const AttributeSpec& spec : task.attributes) {
+      const auto found =
+          std::find_if(note.attributes.begin(), note.attributes.end(),
+                       [&](const Attribute& a) { return a.name == spec.name; });
+      if (found == note.attributes.end()) fail_absent(name, "attribute", spec.name);
+      place.push_back(static_cast<std::size_t>(found - note.attributes.begin()));
+      attributes.push_back(*found);
+    }
+  }
+
+  [[noreturn]] static void fail_absent(const std::string& name, const char* what,
+                                       const std::string& which) {
+    throw Error(
+        ErrorKind::missing_column,
+        fmt::format("{}: this file of features has no {} \"{}\"", name, what, which),
+        fmt::format("make it again with --{} {}", what, which));
+  }
+
+  bool next_features(Study& block) {
+    const Index count = std::min(options.whole ? rows : kStreamRows, rows - row);
+    if (count == 0) return false;
+    block.X = features->features(row, count);
+    if (labelled) block.y = features->labels(row, count);
+    if (options.weights) {
+      const auto weight = features->weights(row, count);
+      block.weight.assign(weight.begin(), weight.end());
+    }
+    for (const std::size_t k : place)
+      block.attributes.push_back(features->attribute(k, row, count));
+    // The file knows the whole alone: all of it is told with the first rows.
+    block.seen = row == 0 ? features->note().seen : 0;
+    block.missing_numbers = row == 0 ? features->note().missing_numbers : 0;
+    row += count;
+    return true;
+  }
+
+  bool next_rows(Table part, Study& block) {
+    row += part.rows();
+    block = study_of(model, std::move(part), task, options.need_labels, attributes, exec);
+    if (options.weights) block.weight = row_weights(block.table, task.weight);
+    return true;
+  }
+};
+
+StudyStream::StudyStream(const Model& model, const Task& task, const std::string& name,
+                         const StreamOptions& options, const Exec& exec)
+    : state_(new State{.model = model,
+                       .task = task,
+                       .options = options,
+                       .exec = exec,
+                       .source = {},
+                       .table = {},
+                       .features = {},
+                       .place = {},
+                       .memory = {},
+                       .attributes = {},
+                       .reads = {}}) {
+  state_->open(name);
+  for (const Attribute& a : state_->attributes)
+    state_->reads.push_back(model.backbone->reads(a) ? Reads::yes : Reads::no);
+  state_->twins = twin_share(model.note.row_hashes);
+}
+
+StudyStream::StudyStream(StudyStream&&) noexcept = default;
+StudyStream::~StudyStream() = default;
+
+bool StudyStream::next(Study& block, const char* stage) {
+  State& s = *state_;
+  block = {};
+  s.exec.report(stage, s.row, s.rows > 0 || !s.table ? s.rows : s.estimate(s.row));
+  const Index first = s.row;
+  bool more = false;
+  if (s.features) {
+    more = s.next_features(block);
+  } else if (s.memory) {
+    more = s.row == 0 && s.next_rows(*s.memory, block);
+  } else {
+    Table part;
+    more = s.table->next(part) && s.next_rows(std::move(part), block);
+  }
+  block.source = block.table.source = s.source;
+  block.first = first;
+  block.reads = s.reads;
+  if (block.seen >= 0) block.seen_by_chance = seen_by_chance();
+  return more;
+}
+
+void StudyStream::rewind() {
+  state_->row = 0;
+  if (state_->table) state_->table->rewind();
+}
+
+Index StudyStream::rows() const { return state_->rows; }
+const std::string& StudyStream::source() const { return state_->source; }
+bool StudyStream::labelled() const { return state_->labelled; }
+const std::vector<Attribute>& StudyStream::attributes() const { return state_->attributes; }
+const std::vector<Reads>& StudyStream::reads() const { return state_->reads; }
+double StudyStream::seen_by_chance() const {
+  return state_->twins * static_cast<double>(state_->rows);
+}
+
+void write_features(const Model& model, const Task& task, StudyStream& stream,
+                    const std::string& sha256, OutputFiles& files,
+                    const std::filesystem::path& target) {
+  const Encoder& encoder = model.backbone->encoder();
+  FeaturesNote note;
+  note.rows = stream.rows();
+  note.cols = encoder.features();
+  note.encoder = encoder_hash(model);
+  note.source = stream.source();
+  note.source_sha256 = sha256;
+  if (stream.labelled()) note.label = task.label;
+  note.classes = task.classes;
+  note.weight = task.weight;
+  note.attributes = stream.attributes();
+  for (Attribute& a : note.attributes) a.code.clear(), a.group.clear();
+  Study block;
+  if (!stream.next(block, "encoding")) return;
+  Scratch scratch;
+  if (block.X->block(0, scratch).sparse()) {
+    note.places = static_cast<Index>(encoder.columns().size());
+    note.ones =
+        std::none_of(encoder.columns().begin(), encoder.columns().end(),
+                     [](const EncodedColumn& c) { return c.kind == ColumnKind::number; });
+  }
+  FeaturesWriter writer(files, target, note);
+  Index seen = 0, missing = 0;
+  do {
+    writer.add(*block.X, block.y, block.weight, block.attributes);
+    seen = block.seen < 0 || seen < 0 ? -1 : seen + block.seen;
+    missing += block.missing_numbers;
+  } while (stream.next(block, "encoding"));
+  writer.finish(seen, stream.seen_by_chance(), missing);
+}
+
+Study whole_study(const Model& model, const Task& task, const std::string& name,
+                  const StreamOptions& options, OutputFiles& files,
+                  const std::filesystem::path& spill, const Exec& exec) {
+  StreamOptions whole = options;
+  whole.whole = true;
+  std::string from = name;
+  if (!spill.empty() && !is_features(name)) {
+    StreamOptions parts = options;
+    parts.weights = options.weights && !task.weight.empty();
+    StudyStream stream(model, task, name, parts, exec);
+    Task plain = task;
+    if (!parts.weights) plain.weight.clear();
+    write_features(model, plain, stream, "", files, spill);
+    from = files.temporary(spill).string();
+  }
+  StudyStream stream(model, task, from, whole, exec);
+  Study study;
+  if (!stream.next(study, "reading")) {
+    throw Error(ErrorKind::bad_data, fmt::format("{}: there are no rows", name),
+                "give a file with rows");
+  }
+  study.source = name;
+  return study;
+}
+
+}  // namespace fmd
