@@ -1,8 +1,12 @@
 #include "fmd/pipeline/read.h"
 
+#include <fmt/format.h>
+
 #include "fmd/core/error.h"
+#include "fmd/core/file.h"
 #include "fmd/data/attribute.h"
 #include "fmd/data/datasets.h"
+#include "fmd/formats/features_file.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
@@ -15,9 +19,24 @@ CsvOptions csv_options(const Task& task) {
   return options;
 }
 
+namespace {
+
+void refuse_features(const std::string& name) {
+  if (!is_features_file(FileView::open(name).bytes())) return;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{}: this is a file of features, a table is needed here", name),
+              "predict, audit (by flips) and explain take it; give others the table that "
+              "it was made from");
+}
+
+}  // namespace
+
 Table read_named(const std::string& name, const CsvOptions& options,
                  const std::filesystem::path& data_folder) {
-  if (!name.starts_with("data:")) return read_csv(name, options);
+  if (!name.starts_with("data:")) {
+    refuse_features(name);
+    return read_csv(name, options);
+  }
   const std::size_t slash = name.find('/');
   const std::string set = name.substr(5, slash == std::string::npos ? slash : slash - 5);
   const std::string part = slash == std::string::npos ? "" : name.substr(slash + 1);
