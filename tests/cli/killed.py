@@ -174,6 +174,7 @@ class Killed(unittest.TestCase):
         made = self.files()
         commands = {
             "train": ("train", "rows.csv", "--label", "approved", "--threads", "1", "-o", "w/a"),
+            "features": ("features", "model", "rows.csv", "--threads", "1", "-o", "w/a"),
             "predict": ("predict", "model", "rows.csv", "--threads", "1", "-o", "w/a"),
             "pairs": ("pairs", "rows.csv", "--flip", "sex", "-o", "w/a"),
             "audit": ("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1", "-o", "w/a"),
