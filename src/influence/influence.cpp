@@ -65,7 +65,8 @@ struct Pass {
   const Vector& theta;
   const Matrix& v;
   double n;
-  LinearHead wide;  // theta and all directions side by side: logits and J v in one go
+  LinearHead wide;   // theta and all directions side by side: logits and J v in one go
+  LinearHead twice;  // for both gradients in one go
   Vector stacked;
 
   Pass(const LinearHead& h, const Rows& rows, const Vector& at, const Matrix& directions,
@@ -76,6 +77,7 @@ struct Pass {
         v(directions),
         n(in_mean),
         wide(h.inputs(), h.outputs() * (1 + directions.cols())),
+        twice(h.inputs(), 2 * h.outputs()),
         stacked(at.size() * (1 + directions.cols())) {
     stacked.head(theta.size()) = theta;
     for (Index j = 0; j < v.cols(); ++j)
@@ -84,9 +86,9 @@ struct Pass {
 
   void block(Index b, Matrix& change, Vector& gradients) const {
     const Index outputs = head.outputs();
-    Vector here = Vector::Zero(theta.size()), start = here;
+    Vector sums = Vector::Zero(2 * theta.size());
     Scratch scratch;
-    Matrix both, slope, slope_start;
+    Matrix both, slope, slope_start, slopes;
     const FeatureBlock all = train.block(b, scratch);
     for (Index i = 0; i < all.rows; i += kTileRows) {
       const Index rows = std::min(kTileRows, all.rows - i), first = b * kBlockRows + i;
@@ -98,11 +100,11 @@ struct Pass {
         for (Index j = 0; j < v.cols(); ++j)
           change(first + r, j) =
               slope.row(r).dot(both.row(r).segment((1 + j) * outputs, outputs)) / n;
-      head.vjp(tile, theta, slope, here);
-      head.vjp(tile, theta, slope_start, start);
+      slopes.resize(rows, 2 * outputs);
+      slopes << slope, slope_start;
+      twice.vjp(tile, sums, slopes, sums);
     }
-    gradients.head(theta.size()) += here;
-    gradients.tail(theta.size()) += start;
+    gradients += sums;
   }
 };
 
