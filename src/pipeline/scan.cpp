@@ -50,18 +50,19 @@ void add_slopes(const Model& model, const Table& table, const Attribute& attribu
 }
 
 // Mean over a row's pairs of the change, and of whether the answer is another one.
-void add_flips(const Model& model, const Table& table, const Attribute& attribute,
+void add_flips(const Model& model, const Features& X, const Attribute& attribute,
                const std::vector<Index>& rows, const Matrix& p, FlipSums& sums) {
-  const PairPlan plan = flip_plan(attribute, rows);
+  PairPlan plan = flip_plan(attribute, rows);
   if (plan.size() == 0) return;
-  const auto Xbar = model.backbone->flipped(table, attribute, plan, {});
+  for (Index& row : plan.row) row -= rows.front();  // X has the block's rows alone
+  const auto Xbar = model.backbone->flipped(X, attribute, plan);
   const Matrix pbar = probabilities_of(model, *Xbar);
   const std::vector<std::int32_t> is = decide(pbar, model.task.threshold),
                                   was = decide(p, model.task.threshold);
   for (std::size_t i = 0; i < plan.row.size();) {
-    const Index row = plan.row[i], own = row - rows.front();
+    const Index own = plan.row[i];
     double change = 0, flipped = 0, pairs = 0;
-    for (; i < plan.row.size() && plan.row[i] == row; ++i, ++pairs) {
+    for (; i < plan.row.size() && plan.row[i] == own; ++i, ++pairs) {
       change += (pbar.row(static_cast<Index>(i)) - p.row(own)).lpNorm<1>() / 2;
       flipped += is[i] != was[to_size(own)] ? 1 : 0;
     }
@@ -149,7 +150,7 @@ ScanFlips scan_flips(const Model& model, const Table& table,
     for (std::size_t a = 0; a < coded.size(); ++a) {
       if (!model.backbone->reads(coded[a])) continue;
       if (coded[a].flips()) {
-        add_flips(model, table, coded[a], rows, p, state.of[a]);
+        add_flips(model, *X, coded[a], rows, p, state.of[a]);
       } else {
         add_slopes(model, table, coded[a], rows, p, state.of[a]);
       }
