@@ -7,6 +7,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/pipeline/audit_stream.h"
 #include "fmd/pipeline/baseline.h"
 #include "fmd/pipeline/scan.h"
 
@@ -19,6 +20,7 @@ struct Args {
   GroupsFile groups;
   std::string model, data, scores, pair_scores, out;
   GateArgs gate;
+  std::vector<std::string> metrics;
   AuditOptions options;
   ScanOptions scanned;
   bool scan = false;
@@ -55,15 +57,28 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
   Model model = open_model(args.model);
   model.task = with_limits(effective_task(model.task, args.common, args.flags), args.gate);
   require_attributes(model.task);
-  const Table table = read_for(model, model.task, args.data, args.groups);
-  Study study = make_study(model, table, model.task, false, exec);
-  study.sha256 = file_sha256(args.data);
-  const auto pairs = make_pairs(model, study, model.task, {}, exec);
-  AuditReport report = audit_model(model, study, pairs, args.options, exec);
+  const bool earlier_model = !args.gate.baseline_model.empty();
+  const bool whole = earlier_model || !streams(model, model.task);
+  StudyStream stream(model, model.task, args.data,
+                     {.groups = args.groups,
+                      .data_folder = data_folder(),
+                      .weights = args.options.weighted,
+                      .whole = whole},
+                     exec);
+  AuditReport report;
+  if (whole) {
+    Study study;
+    stream.next(study, "reading");
+    const auto pairs = make_pairs(model, study, model.task, {}, exec);
+    report = audit_model(model, study, pairs, args.options, exec);
+    if (earlier_model)
+      report.baseline = compare_with_model(args, model, study, pairs, report, exec);
+  } else {
+    report = audit_stream(model, stream, args.options, exec);
+  }
+  report.data_sha256 = file_sha256(args.data);
   report.model = std::filesystem::path(args.model).filename().string();
   report.model_sha256 = file_sha256(args.model);
-  if (!args.gate.baseline_model.empty())
-    report.baseline = compare_with_model(args, model, study, pairs, report, exec);
   return report;
 }
 
@@ -193,12 +208,14 @@ int run(const Args& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
+  const std::vector<std::string> shown = metric_names(args.metrics);
   std::optional<EarlierAudit> earlier;
   if (!args.gate.baseline.empty()) earlier = read_audit(args.gate.baseline);
   AuditReport report = args.scores.empty() ? audit_a_model(args, session.exec())
                                            : audit_scores_file(args, session.exec());
   if (earlier && !report.baseline)
     report.baseline = compare_audits(*earlier, parse_audit(to_json(report), "this audit"));
+  report.shown = shown;
   const std::string& format = args.gate.format;
   if (!args.out.empty()) {
     files.write(args.out, formatted(report, format.empty() ? "json" : format));
@@ -233,6 +250,14 @@ void add_audit(CLI::App& app) {
       ->allow_extra_args(false);
   cmd->add_option("--top", args->scanned.top, "Lines of each list of a scan")
       ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  cmd->add_option("--metrics", args->metrics,
+                  "Further rates and measures on the screen: all, or names with commas; "
+                  "--json has them anyway")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  cmd->add_flag("--weighted", args->options.weighted,
+                "Rows count by the column of --weight, not alike")
       ->capture_default_str();
   cmd->add_option("-o,--out", args->out, "Also write the JSON (or --format) here");
   cmd->add_option("--replicates", args->options.replicates, "Bootstrap replicates")

@@ -86,6 +86,13 @@ class BinomialByRejection {
   double n_, p_, odds_, spread_, b_, a_, mode_;
 };
 
+Index draw_binomial(Index n, double p, Rng& rng) {
+  if (n == 0 || p == 0) return 0;
+  if (p > 0.5) return n - draw_binomial(n, 1 - p, rng);
+  if (static_cast<double>(n) * p < 10) return binomial_by_inversion(n, p, rng);
+  return BinomialByRejection(n, p).draw(rng);
+}
+
 }  // namespace
 
 Rng::Rng(std::uint64_t seed, std::string_view purpose, std::uint64_t number) {
@@ -119,30 +126,39 @@ double Rng::normal() {
 Index Rng::binomial(Index n, double p) {
   require_option(n >= 0, "binomial", "n", n, ">= 0");
   require_option(p >= 0 && p <= 1, "binomial", "p", p, "in [0, 1]");
-  if (n == 0 || p == 0) return 0;
-  if (p > 0.5) return n - binomial(n, 1 - p);
-  if (static_cast<double>(n) * p < 10) return binomial_by_inversion(n, p, *this);
-  return BinomialByRejection(n, p).draw(*this);
+  return draw_binomial(n, p, *this);
 }
 
 void Rng::multinomial(Index total, const std::vector<double>& probability,
                       std::vector<Index>& counts) {
   require_option(total >= 0, "multinomial", "total", total, ">= 0");
+  const Multinomial multinomial(probability);
+  counts.assign(probability.size(), 0);
+  multinomial.draw(total, *this, counts);
+}
+
+Multinomial::Multinomial(const std::vector<double>& probability) {
   // Sums from the back: what is left after a cell keeps its relative precision.
-  std::vector<double> rest(probability.size() + 1, 0.0);
+  double rest = 0;
   for (std::size_t i = probability.size(); i-- > 0;) {
     require_option(probability[i] >= 0 && std::isfinite(probability[i]), "multinomial",
                    "probability", probability[i], ">= 0 and finite");
-    rest[i] = rest[i + 1] + probability[i];
+    rest += probability[i];
+    if (probability[i] > 0)
+      cells_.push_back({i, cells_.empty() ? 1 : std::min(1.0, probability[i] / rest)});
   }
-  require_option(total == 0 || rest[0] > 0, "multinomial", "probability", "all zero",
+  std::reverse(cells_.begin(), cells_.end());
+}
+
+void Multinomial::draw(Index total, Rng& rng, std::span<Index> counts) const {
+  require_option(total == 0 || !cells_.empty(), "multinomial", "probability", "all zero",
                  "positive somewhere");
-  counts.assign(probability.size(), 0);
-  for (std::size_t i = 0; i < probability.size() && total > 0; ++i) {
-    if (probability[i] <= 0) continue;
-    const bool last = rest[i + 1] <= 0;
-    counts[i] = last ? total : binomial(total, std::min(1.0, probability[i] / rest[i]));
-    total -= counts[i];
+  std::fill(counts.begin(), counts.end(), Index{0});
+  for (std::size_t k = 0; k < cells_.size() && total > 0; ++k) {
+    const bool last = k + 1 == cells_.size();
+    const Index hits = last ? total : draw_binomial(total, cells_[k].p, rng);
+    counts[cells_[k].at] = hits;
+    total -= hits;
   }
 }
 

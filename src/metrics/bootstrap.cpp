@@ -178,21 +178,22 @@ Interval bootstrap_mean(const Vector& statistic, double confidence, Index replic
   return percentile(sum(0) / rows, {sums.data(), sums.data() + sums.size()}, confidence);
 }
 
-std::vector<std::vector<Index>> bootstrap_counts(const std::vector<Index>& counts,
-                                                 Index replicates, const Exec& exec) {
+CountTables bootstrap_counts(const std::vector<Index>& counts, Index replicates,
+                             const Exec& exec) {
   require_option(replicates >= 0, "bootstrap", "replicates", replicates, ">= 0");
   for (const Index count : counts)
     require_option(count >= 0, "bootstrap", "counts", count, ">= 0");
+  CountTables tables(replicates, counts.size());
+  const Multinomial multinomial(std::vector<double>(counts.begin(), counts.end()));
   const Index total = std::accumulate(counts.begin(), counts.end(), Index{0});
-  std::vector<std::vector<Index>> tables(static_cast<std::size_t>(replicates),
-                                         std::vector<Index>(counts.size(), 0));
   if (total == 0) return tables;
-  std::vector<double> share;
-  for (const Index count : counts)
-    share.push_back(static_cast<double>(count) / static_cast<double>(total));
-  exec.for_each(replicates, [&](Index r) {
-    Rng rng(exec.seed, "bootstrap counts", static_cast<std::uint64_t>(r));
-    rng.multinomial(total, share, tables[static_cast<std::size_t>(r)]);
+  constexpr Index kTables = 256;  // of one piece of work
+  exec.for_each((replicates + kTables - 1) / kTables, [&](Index piece) {
+    const Index last = std::min(replicates, (piece + 1) * kTables);
+    for (Index r = piece * kTables; r < last; ++r) {
+      Rng rng(exec.seed, "bootstrap counts", static_cast<std::uint64_t>(r));
+      multinomial.draw(total, rng, tables[r]);
+    }
   });
   return tables;
 }

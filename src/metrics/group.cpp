@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/check.h"
+#include "metrics/group_figures.h"
 #include "metrics/group_rates.h"
 #include "metrics/scored_rows.h"
 
@@ -190,6 +191,7 @@ GroupReport group_report(const Tally& tally, std::span<const Index> attributes,
   add("equal_opportunity_soft", {&soft.positives});
   set_ratio(rates.selection, confidence, report);
   set_worst_group(rates.accuracy, report);
+  add_figures(tally, attributes, groups, options, exec, report);
   return report;
 }
 
@@ -204,7 +206,8 @@ GroupReport group_report(const Scored& scored, const std::string& attribute,
   const TallyPlan plan{.classes = block.classes,
                        .favorable = scored.favorable,
                        .values = {static_cast<Index>(values.size())},
-                       .labelled = scored.labelled()};
+                       .labelled = scored.labelled(),
+                       .weighted = !scored.weight.empty()};
   const Index all[] = {0};
   return group_report(tally(plan, block, exec), all, attribute, values, options, exec);
 }

@@ -32,7 +32,7 @@ double divide(double a, double b) { return b == 0 ? kUndefined : a / b; }
 constexpr std::size_t kCells = 9;
 constexpr std::size_t kRest = 8;
 
-double change(const std::vector<Index>& table) {
+double change(std::span<const Index> table) {
   const auto group = [&](std::size_t g) {
     const Index *cell = table.data() + 4 * g, total = cell[0] + cell[1] + cell[2] + cell[3];
     // hits after - hits before; rows that stay as they are cancel.
@@ -55,8 +55,8 @@ Interval counted_change(const Scored& before, const Scored& after,
     ++table[counts ? cell : kRest];
   }
   std::vector<double> values;
-  for (const auto& replicate : bootstrap_counts(table, replicates, exec))
-    values.push_back(change(replicate));
+  const CountTables tables = bootstrap_counts(table, replicates, exec);
+  for (Index r = 0; r < tables.size(); ++r) values.push_back(change(tables[r]));
   return percentile(change(table), std::move(values), confidence);
 }
 

@@ -39,8 +39,10 @@ Turned turned(const Scored& before, const Scored& after) {
 Tally tally_of(const char* where, const Scored& scored) {
   require_scored(where, scored);
   const ScoredBlock block = block_of(scored);
-  const TallyPlan plan{
-      .classes = block.classes, .values = {}, .labelled = scored.labelled()};
+  const TallyPlan plan{.classes = block.classes,
+                       .values = {},
+                       .labelled = scored.labelled(),
+                       .weighted = !scored.weight.empty()};
   return tally(plan, block, {});
 }
 
@@ -174,8 +176,9 @@ Interval accuracy_change(const Scored& before, const Scored& after, double confi
   const double known = static_cast<double>(t.gained + t.lost + t.same);
   if (known == 0) return {};
   std::vector<double> changes;
-  for (const auto& counts : bootstrap_counts({t.gained, t.lost, t.same}, replicates, exec))
-    changes.push_back(static_cast<double>(counts[0] - counts[1]) / known);
+  const CountTables tables = bootstrap_counts({t.gained, t.lost, t.same}, replicates, exec);
+  for (Index r = 0; r < tables.size(); ++r)
+    changes.push_back(static_cast<double>(tables[r][0] - tables[r][1]) / known);
   return percentile(static_cast<double>(t.gained - t.lost) / known, std::move(changes),
                     confidence);
 }

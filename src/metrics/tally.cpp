@@ -14,8 +14,9 @@ using kernels::kCalibrationCopies;
 using kernels::kCoarseBins;
 using kernels::kLossUnit;
 using kernels::kScoreUnit;
+using kernels::kWeightSums;
+using kernels::kWeightUnit;
 
-constexpr int kWeightUnit = 60;
 constexpr Index kFewCells = 640;     // so many have score histograms: 8 MB
 constexpr Index kFewSums = 1 << 16;  // cells x labels of a table of all attributes
 constexpr Index kMostSums = 1 << 26;
@@ -26,8 +27,7 @@ enum Sum {
   kLoss,
   kOutcomes
 };  // of a cell; the exact ones end before outcomes
-enum Weight { kWeight = 0, kWeightSquares = 4, kWeightP, kWeightPSquares, kWeightLoss };
-constexpr Index kWeights = 8;
+enum Weight { kWeightSquares = 4, kWeightP = 8, kWeightPSquares, kWeightLoss };
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
@@ -54,6 +54,7 @@ void LabelTally::add(const LabelTally& o) {
   rows += o.rows, chosen += o.chosen, right += o.right;
   weight += o.weight, weight_chosen += o.weight_chosen, weight_right += o.weight_right;
   weight_squares += o.weight_squares;
+  weight_squares_chosen += o.weight_squares_chosen;
   score += o.score, score_squares += o.score_squares;
   loss += o.loss, brier += o.brier;
 }
@@ -127,7 +128,7 @@ void Tally::add_table(std::vector<Index> attributes) {
   table.recent.resize(at(sums * 4));
   table.sum.resize(at(sums * 3));
   table.count.resize(at(sums * 4));
-  if (plan_.weighted) table.weight.resize(at(sums * kWeights));
+  if (plan_.weighted) table.weight.resize(at(sums * kWeightSums));
   if (bins && plan_.favorable >= 0)
     table.recent_bin.resize(at(table.groups * 3 * kScoreBins));
   tables_.push_back(std::move(table));
@@ -228,7 +229,7 @@ LabelTally Tally::label_tally(const Table& table, Index cell) const {
     s.add(recent[k]);
     sum[k] = s.value(k == kLoss ? kLossUnit : kScoreUnit);
   }
-  double weight[kWeights] = {};
+  double weight[kWeightSums] = {};
   for (std::size_t k = 0; k < 4; ++k) {
     const Index rows = table.count[at(cell) * 4 + k] +
                        static_cast<Index>((recent[kOutcomes] >> (16 * k)) & 0xffff);
@@ -236,16 +237,18 @@ LabelTally Tally::label_tally(const Table& table, Index cell) const {
     if (k & 1) l.chosen += rows;
     if (k & 2) l.right += rows;
     weight[k] = static_cast<double>(rows);
-    weight[kWeightSquares] += static_cast<double>(rows);
+    weight[kWeightSquares + k] = static_cast<double>(rows);
   }
   std::copy_n(sum, 3, weight + kWeightP);
   if (plan_.weighted)
-    for (std::size_t k = 0; k < kWeights; ++k)
-      weight[k] = table.weight[at(cell) * kWeights + k].value(kWeightUnit);
+    for (std::size_t k = 0; k < kWeightSums; ++k)
+      weight[k] = table.weight[at(cell) * kWeightSums + k].value(kWeightUnit);
   l.weight = weight[0] + weight[1] + weight[2] + weight[3];
   l.weight_chosen = weight[1] + weight[3];
   l.weight_right = weight[2] + weight[3];
-  l.weight_squares = weight[kWeightSquares];
+  l.weight_squares_chosen = weight[kWeightSquares + 1] + weight[kWeightSquares + 3];
+  l.weight_squares =
+      weight[kWeightSquares] + weight[kWeightSquares + 2] + l.weight_squares_chosen;
   l.score = weight[kWeightP];
   l.score_squares = weight[kWeightPSquares];
   l.loss = weight[kWeightLoss];
@@ -289,18 +292,14 @@ std::vector<GroupTally> Tally::groups(std::span<const Index> attributes,
   return groups;
 }
 
-GroupTally Tally::total() const {
-  GroupTally sum = groups({})[0];
-  return sum;
-}
+GroupTally Tally::total() const { return groups({})[0]; }
 
 std::vector<ScoreHistogram> Tally::histograms(std::span<const Index> attributes) const {
   const Table* table = table_of(attributes, true);
   if (table == nullptr) return {};
   Index wanted = 1;
   for (const Index a : attributes) wanted *= plan_.values[at(a)];
-  const std::vector<Index> empty(at(kScoreBins), 0);
-  std::vector<ScoreHistogram> found(at(wanted), {empty, empty});
+  std::vector<ScoreHistogram> found(at(wanted), ScoreHistogram(kScoreBins));
   for (Index g = 0; g < table->groups; ++g) {
     Index to = 0;
     for (const Index a : attributes) {
@@ -324,7 +323,7 @@ std::vector<ScoreHistogram> Tally::histograms(std::span<const Index> attributes)
 
 ScoreHistogram Tally::total_histogram() const {
   auto all = histograms({});
-  return all.empty() ? ScoreHistogram{} : std::move(all[0]);
+  return all.empty() ? ScoreHistogram(kScoreBins) : std::move(all[0]);
 }
 
 std::vector<Tally::Bin> Tally::calibration() const {

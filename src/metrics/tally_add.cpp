@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "core/check.h"
 #include "fmd/metrics/tally.h"
@@ -8,7 +9,7 @@
 namespace fmd {
 namespace {
 
-constexpr int kWeightUnit = 60;
+using kernels::kWeightUnit;
 constexpr float kLeastWeight = 0x1p-20F, kMostWeight = 0x1p20F;
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
@@ -84,13 +85,15 @@ void Tally::count_rows(const ScoredBlock& block, Index first, Index rows,
       const auto w = static_cast<double>(block.weight[at(first + i)]);
       const std::size_t cell =
           std::size_t{scratch.group[i]} * at(plan_.classes + 1) + scratch.label[i];
-      ExactSum* to = table.weight.data() + cell * 8;
-      to[std::countr_zero(scratch.outcome[i]) / 16].add(w, kWeightUnit);
-      to[4].add(w * w, kWeightUnit);
-      to[5].add(w * scratch.score[i], kWeightUnit);
-      to[6].add(w * scratch.score[i] * scratch.score[i], kWeightUnit);
-      to[7].add(w * std::ldexp(static_cast<double>(scratch.loss[i]), -kernels::kLossUnit),
-                kWeightUnit);
+      const double loss =
+          std::ldexp(static_cast<double>(scratch.loss[i]), -kernels::kLossUnit);
+      const int outcome = std::countr_zero(scratch.outcome[i]) / 16;
+      ExactSum* to = table.weight.data() + cell * at(kernels::kWeightSums);
+      to[outcome].add(w, kWeightUnit);
+      to[4 + outcome].add(w * w, kWeightUnit);
+      to[8].add(w * scratch.score[i], kWeightUnit);
+      to[9].add(w * scratch.score[i] * scratch.score[i], kWeightUnit);
+      to[10].add(w * loss, kWeightUnit);
     }
   }
   if (plan_.weighted)
@@ -188,7 +191,7 @@ ScoredBlock block_of(const Scored& scored) {
           .y = scored.y,
           .decision = scored.decision,
           .code = {},
-          .weight = {}};
+          .weight = scored.weight};
 }
 
 }  // namespace fmd

@@ -130,8 +130,7 @@ FMD_TARGET void take_outcomes(const TallyInput& in, TallyRows& rows) {
   }
   for (Index i = 0; i < n; ++i) {
     const auto tenth = static_cast<std::int32_t>(rows.top[i] * kTenths);
-    const auto bin =
-        static_cast<std::uint32_t>(tenth < kTenths ? tenth : kTenths - 1);
+    const auto bin = static_cast<std::uint32_t>(tenth < kTenths ? tenth : kTenths - 1);
     rows.coarse[i] = rows.label[i] == 0 ? kTenths : bin;
   }
   if (in.classes == 2)

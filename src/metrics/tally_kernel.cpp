@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "core/simd.h"
-#include "fmd/metrics/score_histogram.h"
+#include "fmd/metrics/tally.h"
 
 #define FMD_ISA portable
 #define FMD_TARGET

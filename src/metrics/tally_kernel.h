@@ -12,6 +12,9 @@ inline constexpr Index kTallyRows = 256;
 inline constexpr Index kCoarseBins = 10;        // of calibration
 inline constexpr Index kCalibrationCopies = 4;  // neighbours do not wait for each other
 inline constexpr int kScoreUnit = 50, kLossUnit = 45;  // scores are in units of 2^-50
+inline constexpr int kWeightUnit = 60;
+// Sums of a cell of a weighted table: w and w^2 of each outcome, w p, w p^2, w loss.
+inline constexpr Index kWeightSums = 11;
 // Units of so many rows fit into 64 bits.
 inline constexpr Index kUnsettledRows = 8192;
 

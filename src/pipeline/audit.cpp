@@ -21,26 +21,54 @@ GroupOptions group_options(const Task& task, const AuditOptions& options, int re
 }
 
 // Nobody is compared against people of whom nothing is known, though they be the most.
-int reference_of(const Attribute& attribute, const Task& task) {
-  if (attribute.reference >= 0 || attribute.missing == 0) return attribute.reference;
-  const std::vector<Index> counts = attribute.counts();
-  const auto largest = std::max_element(counts.begin(), counts.end());
-  return *largest < task.min_group ? -1 : static_cast<int>(largest - counts.begin());
+int reference_of(const Attribute& attribute, const std::vector<GroupTally>& groups,
+                 const Task& task) {
+  const bool missing = attribute.groups.size() > attribute.values.size();
+  if (attribute.reference >= 0 || !missing) return attribute.reference;
+  int largest = 0;
+  const auto rows = [&](int g) { return groups[static_cast<std::size_t>(g)].all().rows; };
+  for (int g = 1; g < static_cast<int>(attribute.values.size()); ++g)
+    if (rows(g) > rows(largest)) largest = g;
+  return rows(largest) < task.min_group ? -1 : largest;
 }
 
-void add_intersections(const Scored& scored, const Task& task,
-                       const std::vector<AuditedAttribute>& attributes,
+void add_intersections(const Tally& tally, const Task& task,
+                       const std::vector<TalliedAttribute>& attributes,
                        const AuditOptions& options, const Exec& exec, AuditReport& report) {
-  for (std::size_t a = 0; a < attributes.size(); ++a) {
-    for (std::size_t b = a + 1; b < attributes.size(); ++b) {
-      const Attribute& first = *attributes[a].attribute;
-      const Attribute& second = *attributes[b].attribute;
-      const Crossed cells = cross(first.groups, first.group, second.groups, second.group);
+  for (Index a = 0; a < static_cast<Index>(attributes.size()); ++a) {
+    for (Index b = a + 1; b < static_cast<Index>(attributes.size()); ++b) {
+      const Attribute& first = *attributes[static_cast<std::size_t>(a)].attribute;
+      const Attribute& second = *attributes[static_cast<std::size_t>(b)].attribute;
+      std::vector<std::string> cells;
+      for (const std::string& x : first.groups)
+        for (const std::string& y : second.groups) cells.push_back(x + " x " + y);
+      const Index both[] = {a, b};
       report.intersections.push_back(
-          group_report(scored, fmt::format("{} x {}", first.name, second.name),
-                       cells.values, cells.code, group_options(task, options, -1), exec));
+          group_report(tally, both, fmt::format("{} x {}", first.name, second.name), cells,
+                       group_options(task, options, -1), exec));
     }
   }
+}
+
+void judge_limits(const Task& task, AuditReport& report) {
+  for (const Limit& limit : task.limits) {
+    for (const AttributeAudit& audit : report.attributes)
+      if (limit.attribute.empty() || limit.attribute == audit.name)
+        report.limits.push_back(judge_limit(audit, limit));
+    if (!limit.attribute.empty() && report.find(limit.attribute) == nullptr) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("limit {}: {} is no attribute of this audit",
+                              to_string(limit), limit.attribute),
+                  "name it with --attribute too");
+    }
+  }
+  report.verdict = overall(report.limits);
+}
+
+std::vector<float> audit_weights(const Table& table, const Task& task) {
+  if (!task.weight.empty()) return row_weights(table, task.weight);
+  throw Error(ErrorKind::bad_option, "audit: --weighted, but no column of weights is named",
+              "name it with --weight COLUMN");
 }
 
 // Probability columns of a scores file: p_<class> for each class, or p / score of the
@@ -137,27 +165,43 @@ std::optional<PairScores> read_pair_scores(const Table& pairs, const Matrix& pba
 
 }  // namespace
 
-AuditReport audit_scores(const Scored& scored, const Task& task,
-                         const std::vector<AuditedAttribute>& attributes,
-                         const AuditOptions& options, const Exec& exec) {
+TallyPlan audit_plan(const Task& task, const std::vector<const Attribute*>& attributes,
+                     bool labelled, const AuditOptions& options) {
+  TallyPlan plan{.classes = static_cast<Index>(task.classes.size()),
+                 .favorable = task.favorable_class(),
+                 .values = {},
+                 .crossed = options.intersections,
+                 .labelled = labelled,
+                 .weighted = options.weighted};
+  for (const Attribute* attribute : attributes)
+    plan.values.push_back(static_cast<Index>(attribute->groups.size()));
+  return plan;
+}
+
+AuditReport audit_tallies(const Tally& tally, const Task& task,
+                          const std::vector<TalliedAttribute>& attributes,
+                          const AuditOptions& options, const Exec& exec) {
   AuditReport report;
-  report.rows = scored.rows();
+  report.rows = tally.rows();
   report.task = task;
   report.confidence = options.confidence;
   report.replicates = options.replicates;
   report.seed = exec.seed;
-  report.accuracy = accuracy(scored, options.confidence);
-  report.log_loss = log_loss(scored);
-  report.calibration_error = calibration_error(scored);
-  for (const AuditedAttribute& input : attributes) {
+  report.weighted = tally.plan().weighted;
+  report.accuracy = accuracy(tally, options.confidence);
+  report.log_loss = log_loss(tally);
+  report.calibration_error = calibration_error(tally);
+  for (std::size_t a = 0; a < attributes.size(); ++a) {
+    const TalliedAttribute& input = attributes[a];
     const Attribute& attribute = *input.attribute;
     AttributeAudit audit;
     audit.name = attribute.name;
     audit.values = attribute.values;
+    audit.cuts = attribute.cuts;
     audit.reads = input.reads;
     audit.pairs = input.pairs_kind;
-    if (input.pairs) {
-      audit.flip = flip_report(*input.pairs, static_cast<Index>(attribute.values.size()),
+    if (input.flips) {
+      audit.flip = flip_report(*input.flips,
                                {.confidence = options.confidence,
                                 .replicates = options.replicates,
                                 .min_rows = task.min_group},
@@ -167,32 +211,48 @@ AuditReport audit_scores(const Scored& scored, const Task& task,
                           : attribute.flips()      ? "no_pairs"
                                                    : "ranges_of_a_number";
     }
-    audit.cuts = attribute.cuts;
     audit.slope = input.slope;
     if (!input.slope)
       audit.slope_reason = input.reads == Reads::no        ? "not_an_input"
                            : input.reads == Reads::unknown ? "no_model"
                                                            : "read_as_categories";
-    audit.groups =
-        group_report(scored, attribute.name, attribute.groups, attribute.group,
-                     group_options(task, options, reference_of(attribute, task)), exec);
+    const Index own[] = {static_cast<Index>(a)};
+    const int reference = reference_of(attribute, tally.groups(own), task);
+    audit.groups = group_report(tally, own, attribute.name, attribute.groups,
+                                group_options(task, options, reference), exec);
     report.attributes.push_back(std::move(audit));
   }
   if (options.intersections)
-    add_intersections(scored, task, attributes, options, exec, report);
-  for (const Limit& limit : task.limits) {
-    for (const AttributeAudit& audit : report.attributes)
-      if (limit.attribute.empty() || limit.attribute == audit.name)
-        report.limits.push_back(judge_limit(audit, limit));
-    if (!limit.attribute.empty() && report.find(limit.attribute) == nullptr) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("limit {}: {} is no attribute of this audit",
-                              to_string(limit), limit.attribute),
-                  "name it with --attribute too");
-    }
-  }
-  report.verdict = overall(report.limits);
+    add_intersections(tally, task, attributes, options, exec, report);
+  judge_limits(task, report);
   return report;
+}
+
+AuditReport audit_scores(const Scored& scored, const Task& task,
+                         const std::vector<AuditedAttribute>& attributes,
+                         const AuditOptions& options, const Exec& exec) {
+  ScoredBlock block = block_of(scored);
+  std::vector<const Attribute*> read;
+  std::vector<TalliedAttribute> tallied;
+  for (const AuditedAttribute& input : attributes) {
+    block.code.emplace_back(input.attribute->group);
+    read.push_back(input.attribute);
+    TalliedAttribute own{input.attribute, input.reads, std::nullopt, input.pairs_kind,
+                         input.slope};
+    if (input.pairs) {
+      own.flips.emplace(
+          FlipPlan{.classes = block.classes,
+                   .values = static_cast<Index>(input.attribute->values.size()),
+                   .by_value = !input.pairs->from.empty()});
+      own.flips->add(*input.pairs);
+    }
+    tallied.push_back(std::move(own));
+  }
+  TallyPlan plan = audit_plan(task, read, scored.labelled(), options);
+  plan.classes = block.classes;
+  plan.favorable = scored.favorable;
+  plan.weighted = !scored.weight.empty();
+  return audit_tallies(tally(plan, block, exec), task, tallied, options, exec);
 }
 
 std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Study& study,
@@ -232,8 +292,11 @@ AuditReport audit_model(const Model& model, const Study& study,
     }
     attributes.push_back(std::move(input));
   }
-  AuditReport report =
-      audit_scores(score(model, study, {}, exec), model.task, attributes, options, exec);
+  Scored scored = score(model, study, {}, exec);
+  if (options.weighted)
+    scored.weight =
+        study.weight.empty() ? audit_weights(study.table, model.task) : study.weight;
+  AuditReport report = audit_scores(scored, model.task, attributes, options, exec);
   report.kind = model.head->outputs() == 1 ? "logistic" : "softmax";
   report.data = study.source;
   report.data_sha256 = study.sha256;
@@ -255,7 +318,8 @@ Scored read_scores(const Table& scores, const Task& task) {
 
 AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
                         const AuditOptions& options, const Exec& exec) {
-  const Scored scored = read_scores(scores, task);
+  Scored scored = read_scores(scores, task);
+  if (options.weighted) scored.weight = audit_weights(scores, task);
   std::vector<Attribute> read;
   for (const AttributeSpec& spec : task.attributes)
     read.push_back(read_attribute(scores, spec));

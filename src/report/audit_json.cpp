@@ -13,7 +13,7 @@ std::string name_of(const std::vector<std::string>& values, int at) {
   return at < 0 ? "" : values[static_cast<std::size_t>(at)];
 }
 
-Json group_json(const Group& group) {
+Json group_json(const Group& group, bool everything) {
   Json json = {{"value", group.value},
                {"rows", group.rows},
                {"positives", group.positives},
@@ -24,12 +24,18 @@ Json group_json(const Group& group) {
                {"accuracy", number(group.accuracy.value)},
                {"mean_score", number(group.mean_score)},
                {"compared", group.compared}};
+  if (group.effective_rows != static_cast<double>(group.rows))
+    json["effective_rows"] = number(group.effective_rows);
   Json intervals;
   intervals["selection_rate"] = interval_json(group.selection_rate);
   intervals["tpr"] = interval_json(group.tpr);
   intervals["fpr"] = interval_json(group.fpr);
   intervals["accuracy"] = interval_json(group.accuracy);
   json["intervals"] = intervals;
+  if (!everything || group.rates.empty()) return json;
+  json["rates"] = Json::object();
+  for (const Figure& rate : group.rates)
+    json["rates"][rate.name] = interval_json(rate.value, rate.reason);
   return json;
 }
 
@@ -44,24 +50,28 @@ Json comparison_json(const GroupReport& report, const Comparison& comparison) {
 Json measure_json(const GroupReport& report, const GroupMeasure& measure) {
   Json json = interval_json(measure.value, measure.reason);
   if (!measure.reason.empty()) return json;
+  if (!measure.about.empty()) json["about"] = measure.about;
+  if (measure.comparisons.empty()) return json;
   json["comparisons"] = Json::array();
   for (const Comparison& comparison : measure.comparisons)
     json["comparisons"].push_back(comparison_json(report, comparison));
+  if (measure.by_name) return json;
   json["widest"] = comparison_json(report, measure.widest);
   json["widest"]["pairs"] = measure.pairs;
   return json;
 }
 
-Json groups_json(const GroupReport& report) {
+Json groups_json(const GroupReport& report, bool everything) {
   Json groups = Json::array();
-  for (const Group& group : report.groups) groups.push_back(group_json(group));
+  for (const Group& group : report.groups) groups.push_back(group_json(group, everything));
   return groups;
 }
 
-Json group_measures(const GroupReport& report) {
+Json group_measures(const GroupReport& report, bool everything) {
   Json measures;
   for (const GroupMeasure& measure : report.measures)
-    measures[measure.name] = measure_json(report, measure);
+    if (everything || !measure.by_name)
+      measures[measure.name] = measure_json(report, measure);
   measures["selection_ratio"] = interval_json(report.selection_ratio);
   Json worst = interval_json(report.worst_group_accuracy);
   if (report.worst_group >= 0)
@@ -114,7 +124,7 @@ Json slope_json(const AttributeAudit& audit) {
           {"signed_per_unit", number(slope.signed_per_unit)}};
 }
 
-Json attribute_json(const AttributeAudit& audit) {
+Json attribute_json(const AttributeAudit& audit, bool everything) {
   Json json;
   json["name"] = audit.name;
   json["reads"] =
@@ -130,11 +140,11 @@ Json attribute_json(const AttributeAudit& audit) {
     json["cuts"] = audit.cuts;
     json["slope"] = slope_json(audit);
   }
-  json["groups"] = groups_json(audit.groups);
+  json["groups"] = groups_json(audit.groups, everything);
   json["rows_without_group"] = audit.groups.rows_without_group;
   Json measures;
   flip_json(audit, json, measures);
-  measures.update(group_measures(audit.groups));
+  measures.update(group_measures(audit.groups, everything));
   json["measures"] = measures;
   return json;
 }
@@ -164,7 +174,7 @@ Json limits_json(const std::vector<LimitResult>& limits) {
 
 }  // namespace
 
-Json figures_json(const AuditReport& report) {
+Json figures_json(const AuditReport& report, bool everything) {
   Json json;
   json["rows"] = report.rows;
   json["accuracy"] = interval_json(report.accuracy, "no labels");
@@ -172,7 +182,7 @@ Json figures_json(const AuditReport& report) {
   json["calibration_error"] = number(report.calibration_error);
   json["attributes"] = Json::array();
   for (const AttributeAudit& audit : report.attributes)
-    json["attributes"].push_back(attribute_json(audit));
+    json["attributes"].push_back(attribute_json(audit, everything));
   return json;
 }
 
@@ -196,14 +206,15 @@ std::string to_json(const AuditReport& report) {
   json["confidence"] = report.confidence;
   json["replicates"] = report.replicates;
   json["seed"] = report.seed;
-  json.update(figures_json(report));
+  if (report.weighted) json["weight"] = report.task.weight;
+  json.update(figures_json(report, true));
   if (!report.accuracy.defined())
     json["reason"] = "no labels: accuracy and label metrics are null";
   json["intersections"] = Json::array();
   for (const GroupReport& groups : report.intersections) {
     json["intersections"].push_back({{"name", groups.attribute},
-                                     {"groups", groups_json(groups)},
-                                     {"measures", group_measures(groups)}});
+                                     {"groups", groups_json(groups, true)},
+                                     {"measures", group_measures(groups, true)}});
   }
   if (report.baseline) json["baseline"] = baseline_json(*report.baseline);
   json["limits"] = limits_json(report.limits);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fmd/report/audit_report.h"
+#include "report/audit_measures.h"
 #include "report/baseline_screen.h"
 #include "report/limit_words.h"
 #include "report/text.h"
@@ -55,6 +56,11 @@ std::string top(const AuditReport& r) {
   if (r.missing_numbers > 0)
     out += fmt::format("note   {} missing numbers counted as the training mean\n",
                        count(r.missing_numbers));
+  if (r.weighted)
+    out += fmt::format(
+        "note   rows count by their {}: rates are shares of it, intervals those of\n"
+        "       the effective number of rows; the flip test counts rows alike\n",
+        r.task.weight);
   if (r.accuracy.defined()) {
     out += fmt::format("accuracy {} % {}   log loss {}   calibration error {}\n",
                        percent(r.accuracy.value), percent_range(r.accuracy),
@@ -306,8 +312,8 @@ std::string limits_part(const AuditReport& r) {
 }  // namespace
 
 std::string screen(const AuditReport& report) {
-  return top(report) + flip_part(report) + groups_part(report) + baseline_part(report) +
-         limits_part(report);
+  return top(report) + flip_part(report) + groups_part(report) + measures_part(report) +
+         baseline_part(report) + limits_part(report);
 }
 
 }  // namespace fmd

@@ -6,10 +6,10 @@
 #include <map>
 #include <tuple>
 
+#include "fmd/metrics/group.h"
+
 namespace fmd {
 namespace {
-
-bool ends_with_ratio(const std::string& measure) { return measure.ends_with("_ratio"); }
 
 Interval turned(const Interval& i) { return i.value < 0 ? -i : i; }
 
@@ -17,7 +17,7 @@ Interval turned(const Interval& i) { return i.value < 0 ? -i : i; }
 Interval size_of(const AuditFigure& figure) {
   const Interval& i = figure.interval;
   constexpr double kMost = std::numeric_limits<double>::infinity();
-  if (ends_with_ratio(figure.measure) && i.value > 1)
+  if (limit_sense(figure.measure) == LimitSense::ratio && i.value > 1)
     return {1 / i.value, 1 / i.high, i.low > 0 ? 1 / i.low : kMost};
   return is_floor(figure.measure) ? i : turned(i);
 }
@@ -62,8 +62,7 @@ std::string name_of(const AuditFigure& f) {
 }  // namespace
 
 bool is_floor(const std::string& measure) {
-  return ends_with_ratio(measure) || measure == "accuracy" ||
-         measure == "worst_group_accuracy";
+  return limit_sense(measure) != LimitSense::at_most;
 }
 
 Index BaselineReport::count(Direction direction) const {

@@ -35,11 +35,18 @@ LimitLine flip_line(const AttributeAudit& audit, const std::string& measure) {
   return {"", flip.co, Verdict::none};
 }
 
-// At least the limit. A ratio of two groups may not be beyond its inverse either.
-Verdict judge_floor(const Interval& interval, double limit, bool both_sides) {
+// Gaps lie within the limit, ratios between it and its inverse, accuracies above it.
+Verdict judge_sense(const Interval& interval, double limit, LimitSense sense) {
+  if (sense == LimitSense::at_most) return judge(interval, limit);
+  if (limit > 1) {
+    throw Error(ErrorKind::bad_option,
+                fmt::format("limit {}: must be between 0 and 1 for this measure", limit),
+                "a ratio must lie between the limit and 1 / limit, an accuracy above it");
+  }
   if (!interval.defined() || std::isnan(interval.low) || std::isnan(interval.high))
     return Verdict::unclear;
-  const double most = both_sides ? 1 / limit : std::numeric_limits<double>::infinity();
+  const double most =
+      sense == LimitSense::ratio ? 1 / limit : std::numeric_limits<double>::infinity();
   if (interval.low >= limit && interval.high <= most) return Verdict::pass;
   if (interval.high < limit || interval.low > most) return Verdict::fail;
   return Verdict::unclear;
@@ -57,12 +64,14 @@ void judge_groups(const AttributeAudit& audit, LimitResult& result) {
     const std::string& about =
         audit.groups.groups[static_cast<std::size_t>(comparison.second)].value;
     const Verdict verdict =
-        is_floor(result.limit.measure)
-            ? judge_floor(comparison.difference, result.limit.value, true)
-            : judge(comparison.difference, result.limit.value);
+        judge_sense(comparison.difference, result.limit.value, measure->sense);
     result.lines.push_back({rates.size() > 1 ? about + ", " + comparison.rate : about,
                             comparison.difference, verdict});
   }
+  if (measure->comparisons.empty())
+    result.lines.push_back(
+        {measure->about, measure->value,
+         judge_sense(measure->value, result.limit.value, measure->sense)});
 }
 
 // Figures of the whole report that are best when large.
@@ -79,7 +88,7 @@ void judge_whole(const AttributeAudit& audit, LimitResult& result) {
           ? groups.groups[static_cast<std::size_t>(groups.worst_group)].value
           : "";
   result.lines.push_back(
-      {about, interval, judge_floor(interval, result.limit.value, false)});
+      {about, interval, judge_sense(interval, result.limit.value, LimitSense::at_least)});
 }
 
 void judge_flip(const AttributeAudit& audit, LimitResult& result) {

@@ -154,7 +154,9 @@ TEST(BootstrapCounts, KeepsTotalsAndEmptyCells) {
   const std::vector<Index> counts{700, 0, 250, 50};
   Vector mean = Vector::Zero(4);
   const auto tables = bootstrap_counts(counts, 4000, {});
-  for (const auto& table : tables) {
+  ASSERT_EQ(tables.size(), 4000);
+  for (Index r = 0; r < tables.size(); ++r) {
+    const auto table = tables[r];
     ASSERT_EQ(table.size(), 4u);
     EXPECT_EQ(table[0] + table[1] + table[2] + table[3], 1000);
     EXPECT_EQ(table[1], 0);
@@ -173,8 +175,7 @@ TEST(BootstrapCounts, SpreadsAsResampledRowsDo) {
   rows.topRows(30).setOnes();
   const Matrix sums = bootstrap_sums(rows, 20000, {});
   Matrix counts(20000, 1);
-  for (Index r = 0; r < 20000; ++r)
-    counts(r, 0) = static_cast<double>(tables[static_cast<std::size_t>(r)][0]);
+  for (Index r = 0; r < 20000; ++r) counts(r, 0) = static_cast<double>(tables[r][0]);
   EXPECT_NEAR(moments(counts, 0).first, moments(sums, 0).first, 0.25);
   EXPECT_CLOSE(moments(counts, 0).second, moments(sums, 0).second, 0.07);
 }

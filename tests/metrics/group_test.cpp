@@ -258,9 +258,11 @@ RC_GTEST_PROP(GroupReport, RenumberingTheGroupsPermutesThem, ()) {
     RC_ASSERT(a.groups[g].value == b.groups[(g + 1) % 3].value);
     RC_ASSERT(same(a.groups[g].tpr, b.groups[(g + 1) % 3].tpr));
   }
-  for (std::size_t m = 0; m < a.measures.size(); ++m)
+  for (std::size_t m = 0; m < a.measures.size(); ++m) {
+    RC_LOG() << a.measures[m].name << "\n";
     RC_ASSERT(same(a.measures[m].value, b.measures[m].value) &&
               same(a.measures[m].widest.difference, b.measures[m].widest.difference));
+  }
   RC_ASSERT(same(a.selection_ratio, b.selection_ratio));
 }
 

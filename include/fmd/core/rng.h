@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,23 @@ class Rng {
  private:
   std::uint64_t key_;
   std::uint64_t counter_ = 0;
+};
+
+// Multinomial draws with the same probabilities, many times: what they share is worked out
+// once. The numbers are those of Rng::multinomial.
+class Multinomial {
+ public:
+  // Divided by their sum. Throws Error(bad_option) on a probability below 0, NaN or inf.
+  explicit Multinomial(const std::vector<double>& probability);
+  // counts has as many entries as there are probabilities; total > 0 needs a positive one.
+  void draw(Index total, Rng& rng, std::span<Index> counts) const;
+
+ private:
+  struct Cell {
+    std::size_t at;  // number of the cell; those of probability 0 are left out
+    double p;        // given that no earlier cell was hit
+  };
+  std::vector<Cell> cells_;
 };
 
 // 0 .. n-1 in random order.

@@ -19,6 +19,13 @@ struct GroupOptions {
   int reference = -1;  // value that the others are compared against; -1 = the largest group
 };
 
+// A figure by name; where it is undefined, the reason.
+struct Figure {
+  std::string name;
+  Interval value;
+  std::string reason;
+};
+
 // Rates of one group, all for the favourable class: selection = decided favourable, tpr =
 // of those with a favourable label, fpr = of the others. Intervals are Wilson's. Undefined
 // stays undefined.
@@ -29,6 +36,7 @@ struct Group {
   Interval selection_rate, tpr, fpr, accuracy;
   double mean_score = kUndefined;  // mean p(favourable)
   bool compared = false;           // has min_rows (effective) rows
+  std::vector<Figure> rates;       // of group_rates(), then of score_metrics()
 };
 
 // rate(first) - rate(second).
@@ -38,6 +46,11 @@ struct Comparison {
   Interval difference;  // adjusted for the number of comparisons of this measure
 };
 
+// How a limit on a measure is meant: sizes are at most the limit; ratios lie between it and
+// 1 / limit; accuracies are at least the limit.
+enum class LimitSense { at_most, ratio, at_least };
+[[nodiscard]] LimitSense limit_sense(const std::string& measure);  // by its name
+
 // A group measure: the reference against each other group that is large enough.
 struct GroupMeasure {
   std::string name;  // "demographic_parity", "equal_opportunity", ...
@@ -46,6 +59,11 @@ struct GroupMeasure {
   Comparison widest;                    // the widest pair of all, adjusted for all pairs
   Index pairs = 0;                      // number of all pairs
   std::string reason;                   // why it is undefined; empty when it is defined
+  LimitSense sense = LimitSense::at_most;
+  // Of the figures by name: value keeps the sign of its formula, and there is no widest
+  // pair.
+  bool by_name = false;
+  std::string about;  // the groups that decide it; empty = see comparisons
 };
 
 struct GroupReport {
@@ -69,6 +87,14 @@ struct GroupReport {
 // the rows within each group (where an adjusted level leaves fewer than 5 replicates in a
 // tail: value +- z times their spread).
 //
+// Then every criterion of group_criteria(), each other group (as u) against the reference
+// (as p), value = the farthest from 0 (ratios: from 1); and figures of all compared groups
+// together, by name (docs/audit.md): differential fairness, subgroup fairness, entropy of
+// benefits, accuracy by label and group, score metrics. Shares have Wilson's and Newcombe's
+// intervals, others the bootstrap of the groups' tables; score metrics value +- z times the
+// spread of 200 replicates of a histogram of 50 bins. Beyond 300 compared groups only
+// shares have intervals.
+//
 // Undefined measures carry a reason: "no labels"; "no favourable class" (all but
 // accuracy_difference); "fewer than two groups have >= 100 rows" (for label measures also
 // >= 20 favourable or unfavourable labels); "the reference group X does not have ...".
@@ -89,6 +115,9 @@ struct GroupReport {
                                        const std::vector<std::string>& values,
                                        const std::vector<std::int32_t>& code,
                                        const GroupOptions& options, const Exec& exec);
+
+// The names of all measures that a report can have, in their order.
+[[nodiscard]] const std::vector<std::string>& group_measure_names();
 
 // Codes and values of a x b ("Male x Black"), all of them, b running faster; -1 where
 // either is missing. Throws Error(bad_shape).

@@ -15,6 +15,7 @@ struct Scored {
       y;  // class of the label, -1 = unknown; empty = no labels at all
   std::vector<std::int32_t> decision;  // class that was decided
   int favorable = -1;                  // class that is good for the person; -1 = none named
+  std::vector<float> weight = {};      // of each row; empty = 1. Changes count rows alike
 
   [[nodiscard]] Index rows() const { return p.rows(); }
   [[nodiscard]] bool labelled() const { return !y.empty(); }

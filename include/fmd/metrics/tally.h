@@ -10,10 +10,14 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/metrics/interval.h"
-#include "fmd/metrics/score_histogram.h"
+#include "fmd/metrics/score_curve.h"
 #include "fmd/metrics/scored.h"
 
 namespace fmd {
+
+// How many bins of equal width scores are counted in: a multiple of 10, so that the bins of
+// calibration errors are whole numbers of these.
+inline constexpr Index kScoreBins = 1000;
 
 // Rows with scores, a block of them or all: views.
 struct ScoredBlock {
@@ -44,8 +48,8 @@ struct LabelTally {
   Index rows = 0;
   Index chosen = 0, right = 0;  // decided favourable; decided as the label says
   double weight = 0, weight_chosen = 0, weight_right = 0;
-  double weight_squares =
-      0;  // sum w^2: (sum w)^2 / sum w^2 is the effective number of rows
+  // sum w^2: (sum w)^2 / sum w^2 is the effective number of rows.
+  double weight_squares = 0, weight_squares_chosen = 0;
   double score = 0, score_squares = 0;  // sums of w p and w p^2, p of the favourable class
   double loss = 0, brier = 0;  // sums of -w log p_y and of w (p - [y favourable])^2
 
@@ -119,7 +123,8 @@ class Tally {
     std::vector<std::uint64_t> recent;  // group x label x {p, p^2, loss, outcomes}
     std::vector<ExactSum> sum;          // group x label x {p, p^2, loss}
     std::vector<Index> count;           // group x label x outcome
-    std::vector<ExactSum> weight;  // group x label x {4 outcomes, w^2, wp, wp^2, w loss}
+    std::vector<ExactSum>
+        weight;  // group x label x {w and w^2 of 4 outcomes, wp, wp^2, w loss}
     std::vector<std::uint32_t> recent_bin;  // group x {unknown, negative, positive} x bin
     std::vector<Index> bin;                 // the same; empty before 2^31 rows
   };
@@ -149,7 +154,7 @@ class Tally {
 
 // Whole arrays, on the pool.
 [[nodiscard]] Tally tally(const TallyPlan& plan, const ScoredBlock& all, const Exec& exec);
-[[nodiscard]] ScoredBlock block_of(const Scored& scored);  // a view: no codes, no weights
+[[nodiscard]] ScoredBlock block_of(const Scored& scored);  // a view, without codes
 
 // As their namesakes in scored.h. Weighted plans: shares of weights, and intervals for the
 // effective number of rows.

@@ -6,6 +6,8 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/data/attribute.h"
+#include "fmd/metrics/flip_tally.h"
+#include "fmd/metrics/tally.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/report/audit_report.h"
 
@@ -15,6 +17,7 @@ struct AuditOptions {
   double confidence = 0.95;
   Index replicates = 1000;    // of every bootstrap
   bool intersections = true;  // of any two attributes
+  bool weighted = false;      // rows count by the task's weight column
 };
 
 struct AuditedAttribute {
@@ -33,6 +36,26 @@ struct AuditedAttribute {
                                                        const Attribute& attribute,
                                                        const AuditOptions& options,
                                                        const Exec& exec);
+
+// Tallies of one attribute; its groups are counted in the tally of all rows.
+struct TalliedAttribute {
+  const Attribute* attribute = nullptr;  // codes are not looked at
+  Reads reads = Reads::unknown;
+  std::optional<FlipTally> flips;
+  std::string pairs_kind = "flip";
+  std::optional<SlopeReport> slope;
+};
+
+// The plan for these attributes: codes are those of Attribute::group.
+[[nodiscard]] TallyPlan audit_plan(const Task& task,
+                                   const std::vector<const Attribute*>& attributes,
+                                   bool labelled, const AuditOptions& options);
+
+// The audit of rows that were counted, wherever and in however many parts: all that an
+// audit says comes from here. Attribute a of the tally's plan is attributes[a].
+[[nodiscard]] AuditReport audit_tallies(const Tally& tally, const Task& task,
+                                        const std::vector<TalliedAttribute>& attributes,
+                                        const AuditOptions& options, const Exec& exec);
 
 // The audit of rows that were scored by whatever model.
 [[nodiscard]] AuditReport audit_scores(const Scored& scored, const Task& task,

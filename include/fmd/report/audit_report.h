@@ -64,6 +64,7 @@ struct AuditReport {
   double confidence = 0.95;
   Index replicates = 0;
   std::uint64_t seed = 0;
+  bool weighted = false;  // rows count by the task's weight column
   Interval accuracy;
   double log_loss = kUndefined, calibration_error = kUndefined;
   std::vector<AttributeAudit> attributes;
@@ -71,6 +72,7 @@ struct AuditReport {
   std::vector<LimitResult> limits;
   Verdict verdict = Verdict::none;
   std::optional<BaselineReport> baseline;  // what changed since an earlier audit
+  std::vector<std::string> shown;  // further rates and measures for the screen, by name
 
   [[nodiscard]] const AttributeAudit* find(const std::string& attribute) const;
 };
@@ -79,8 +81,12 @@ struct AuditReport {
 // measure of its report, selection_ratio and worst_group_accuracy.
 [[nodiscard]] std::vector<std::string> limit_measures(const AttributeAudit& audit);
 
-// Judges one limit. Gaps must lie within it, accuracies and ratios (is_floor) must not lie
-// below it. Flip measures of an attribute that the model does not read: unclear
+// The names of rates and measures that a list asks for; "all" is all of them. Throws
+// Error(bad_option) that lists the names.
+[[nodiscard]] std::vector<std::string> metric_names(const std::vector<std::string>& asked);
+
+// Judges one limit, in the sense of its measure (see limit_sense). Flip measures of an
+// attribute that the model does not read: unclear
 // with reason not_an_input, never a pass.
 [[nodiscard]] LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit);
 // fail before unclear before pass; none without limits.

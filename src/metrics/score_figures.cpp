@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "fmd/core/rng.h"
+#include "fmd/metrics/score_curve.h"
+#include "metrics/group_figures.h"
+
+// Figures that need the order of scores: from the rows while they are kept, else from the
+// histograms. Their spread comes from a coarse histogram, which moves values a little but
+// not how much they vary.
+namespace fmd {
+namespace {
+
+constexpr Index kCoarse = 50, kReplicates = 200;
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+struct GroupScores {
+  ScoreRuns runs;
+  std::vector<ScoreRuns> replicates;
+};
+
+ScoreRuns kept_runs(const KeptRows& kept, Index attribute, int group, int favorable) {
+  std::vector<double> score;
+  std::vector<bool> positive;
+  for (std::size_t i = 0; i < kept.score.size(); ++i) {
+    if (kept.code[at(attribute)][i] != group || kept.y[i] < 0) continue;
+    score.push_back(kept.score[i]);
+    positive.push_back(kept.y[i] == favorable);
+  }
+  return score_runs(score, positive);
+}
+
+std::vector<ScoreRuns> resampled(const ScoreHistogram& fine, const Exec& exec) {
+  std::vector<Index> counts(at(2 * kCoarse), 0);
+  const Index width = fine.bins() / kCoarse;
+  for (Index b = 0; b < fine.bins(); ++b) {
+    counts[at(b / width)] += fine.positive[at(b)];
+    counts[at(kCoarse + b / width)] += fine.negative[at(b)];
+  }
+  const CountTables tables = bootstrap_counts(counts, kReplicates, exec);
+  std::vector<ScoreRuns> all;
+  ScoreHistogram coarse(kCoarse);
+  for (Index r = 0; r < kReplicates; ++r) {
+    const auto table = tables[r];
+    std::copy_n(table.begin(), kCoarse, coarse.positive.begin());
+    std::copy_n(table.begin() + kCoarse, kCoarse, coarse.negative.begin());
+    all.push_back(score_runs(coarse));
+  }
+  return all;
+}
+
+// value +- z sd of the replicates, within the range that the figure can have.
+Interval spread(double value, const std::vector<double>& replicates, double confidence,
+                double least, double most) {
+  double sum = 0, squares = 0, count = 0;
+  for (const double x : replicates) {
+    if (std::isnan(x)) continue;
+    sum += x - value;
+    squares += (x - value) * (x - value);
+    ++count;
+  }
+  if (std::isnan(value) || 2 * count < static_cast<double>(replicates.size()) || count < 2)
+    return {value, kUndefined, kUndefined};
+  const double variance = std::max(0.0, (squares - sum * sum / count) / (count - 1));
+  const double half = normal_quantile(confidence) * std::sqrt(variance);
+  return {value, std::max(least, value - half), std::min(most, value + half)};
+}
+
+// Where the sums are exact they give the value, not the bins' middles.
+double exact_value(const std::string& name, const GroupTally& group, int favorable,
+                   double otherwise) {
+  const LabelTally known = group.known();
+  const LabelTally& positive = group.label[at(favorable)];
+  if (known.weight == 0) return otherwise;
+  if (name == "brier") return known.brier / known.weight;
+  if (name == "log_loss" && group.label.size() == 2) return known.loss / known.weight;
+  if (name == "mean_score") return known.score / known.weight;
+  const double negatives = known.weight - positive.weight;
+  if (name == "generalized_tpr" && positive.weight > 0)
+    return positive.score / positive.weight;
+  if (name == "generalized_fpr" && negatives > 0)
+    return (known.score - positive.score) / negatives;
+  return otherwise;
+}
+
+Interval metric_interval(const ScoreMetricInfo& metric, const GroupScores& scores,
+                         const GroupTally& group, int favorable, bool kept,
+                         double confidence) {
+  double value = metric.value(scores.runs);
+  if (!kept) value = exact_value(metric.name, group, favorable, value);
+  std::vector<double> values;
+  for (const ScoreRuns& runs : scores.replicates) values.push_back(metric.value(runs));
+  const std::string name = metric.name;
+  const double least = name == "r2" ? -HUGE_VAL : 0,
+               most = name == "log_loss" ? HUGE_VAL : 1;
+  return spread(value, values, confidence, least, most);
+}
+
+GroupMeasure against_reference(const char* name, const std::vector<GroupScores>& scores,
+                               const std::vector<int>& groups, double confidence,
+                               const GroupReport& report,
+                               double (*figure)(const ScoreRuns&, const ScoreRuns&),
+                               double least) {
+  GroupMeasure measure;
+  measure.name = name;
+  measure.by_name = true;
+  const double adjusted =
+      adjusted_confidence(confidence, static_cast<Index>(groups.size()) - 1);
+  const auto p = static_cast<std::size_t>(
+      std::find(groups.begin(), groups.end(), report.reference) - groups.begin());
+  for (std::size_t u = 0; u < groups.size(); ++u) {
+    if (u == p) continue;
+    std::vector<double> values;
+    for (std::size_t r = 0; r < scores[u].replicates.size(); ++r)
+      values.push_back(figure(scores[u].replicates[r], scores[p].replicates[r]));
+    const Comparison found{
+        report.reference, groups[u], name,
+        spread(figure(scores[u].runs, scores[p].runs), values, adjusted, least, 1)};
+    measure.comparisons.push_back(found);
+    const auto rank = [](const Interval& i) {
+      return std::tuple(std::abs(i.value), i.low - i.high, i.value);
+    };
+    if (!found.difference.defined()) continue;
+    if (!measure.value.defined() || rank(found.difference) > rank(measure.value))
+      measure.value = found.difference;
+  }
+  if (!measure.value.defined()) measure.reason = "a group has labels of one kind only";
+  return measure;
+}
+
+double auc_difference(const ScoreRuns& u, const ScoreRuns& p) { return auc(u) - auc(p); }
+double roc_area(const ScoreRuns& u, const ScoreRuns& p) { return abroca(u, p); }
+double score_distance(const ScoreRuns& u, const ScoreRuns& p) { return ks_distance(u, p); }
+
+}  // namespace
+
+void add_score_figures(const Tally& tally, std::span<const Index> attributes,
+                       const std::vector<GroupTally>& tallies,
+                       const std::vector<int>& groups, const FigureRules& rules,
+                       const GroupOptions& options, const Exec& exec, GroupReport& report) {
+  std::string reason = rules.reason(nullptr);
+  if (reason.empty() && tally.plan().weighted) reason = "not with weights";
+  if (reason.empty() && attributes.empty()) reason = "no attribute";
+  const auto undefined = [&](const std::string& why) {
+    for (const char* name : kScoreFigures) {
+      GroupMeasure measure;
+      measure.name = name;
+      measure.reason = why;
+      measure.by_name = true;
+      report.measures.push_back(std::move(measure));
+    }
+  };
+  if (!reason.empty()) {
+    for (Group& group : report.groups)
+      for (const ScoreMetricInfo& metric : score_metrics())
+        group.rates.push_back({metric.name, {}, reason});
+    return undefined(reason);
+  }
+  const int favorable = tally.plan().favorable;
+  const std::vector<ScoreHistogram> histograms = tally.histograms(attributes);
+  const bool kept = tally.kept() != nullptr;
+  std::vector<GroupScores> scores(groups.size());
+  for (std::size_t k = 0; k < groups.size(); ++k) {
+    const std::size_t g = at(groups[k]);
+    Exec own = exec;
+    own.seed = Rng(exec.seed, "scores of " + report.groups[g].value).next();
+    scores[k].runs = kept ? kept_runs(*tally.kept(), attributes[0], groups[k], favorable)
+                          : score_runs(histograms[g]);
+    scores[k].replicates = resampled(histograms[g], own);
+    for (const ScoreMetricInfo& metric : score_metrics()) {
+      Figure figure{metric.name,
+                    metric_interval(metric, scores[k], tallies[g], favorable, kept,
+                                    options.confidence),
+                    ""};
+      if (!figure.value.defined()) figure.reason = "labels of one kind only";
+      report.groups[g].rates.push_back(std::move(figure));
+    }
+  }
+  if (groups.size() < 2)
+    return undefined(
+        fmt::format("fewer than two groups have >= {} rows", options.min_rows));
+  if (report.reference < 0 || !report.groups[at(report.reference)].compared)
+    return undefined("the reference group has too few rows");
+  report.measures.push_back(against_reference(
+      "auc_difference", scores, groups, options.confidence, report, auc_difference, -1));
+  report.measures.push_back(
+      against_reference("abroca", scores, groups, options.confidence, report, roc_area, 0));
+  report.measures.push_back(against_reference(
+      "ks_distance", scores, groups, options.confidence, report, score_distance, 0));
+}
+
+}  // namespace fmd

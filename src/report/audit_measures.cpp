@@ -1,0 +1,111 @@
+#include "report/audit_measures.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+#include "fmd/metrics/confusion.h"
+#include "fmd/metrics/score_curve.h"
+#include "report/text.h"
+
+namespace fmd {
+namespace {
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string> rate_names() {
+  std::vector<std::string> names;
+  for (const RateInfo& rate : group_rates()) names.emplace_back(rate.name);
+  for (const ScoreMetricInfo& metric : score_metrics()) names.emplace_back(metric.name);
+  return names;
+}
+
+const Figure* find_figure(const Group& group, const std::string& name) {
+  for (const Figure& figure : group.rates)
+    if (figure.name == name) return &figure;
+  return nullptr;
+}
+
+// One line a rate: every group with its interval.
+std::string rates_of(const GroupReport& g, const std::vector<std::string>& shown) {
+  std::string out;
+  for (const std::string& name : rate_names()) {
+    if (!has(shown, name)) continue;
+    std::string groups;
+    for (const Group& group : g.groups) {
+      const Figure* figure = find_figure(group, name);
+      if (!group.compared || figure == nullptr) continue;
+      groups += fmt::format("{}{} {}", groups.empty() ? "" : "   ", group.value,
+                            figure->value.defined() ? text::bare(figure->value.value) +
+                                                          " " + text::range(figure->value)
+                                                    : figure->reason);
+    }
+    if (!groups.empty())
+      out += fmt::format("  {:<22} {}\n", name, text::wrap(groups, 25, 25));
+  }
+  return out;
+}
+
+// Whom the value is about: the comparison that it was taken from.
+std::string whom(const GroupReport& g, const GroupMeasure& m) {
+  if (!m.about.empty()) return m.about;
+  for (const Comparison& c : m.comparisons)
+    if (std::abs(c.difference.value) == std::abs(m.value.value))
+      return g.groups[static_cast<std::size_t>(c.second)].value;
+  return "";
+}
+
+std::string measures_of(const GroupReport& g, const std::vector<std::string>& shown) {
+  std::string out;
+  for (const GroupMeasure& m : g.measures) {
+    if (!has(shown, m.name)) continue;
+    out +=
+        m.reason.empty()
+            ? fmt::format("  {:<36} {:>6} {:<16} {}\n", m.name, text::bare(m.value.value),
+                          text::range(m.value), text::clip(whom(g, m), 16))
+            : fmt::format("  {:<36} {:>6} {}\n", m.name, "-", text::wrap(m.reason, 46, 46));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> metric_names(const std::vector<std::string>& asked) {
+  std::vector<std::string> known = rate_names();
+  for (const std::string& name : group_measure_names())
+    if (!has(known, name)) known.push_back(name);
+  std::vector<std::string> names;
+  for (const std::string& name : asked) {
+    if (name == "all") return known;
+    if (!has(known, name)) {
+      throw Error(ErrorKind::bad_option, fmt::format("metrics: {} is unknown", name),
+                  fmt::format("all, or some of {}", fmt::join(known, ", ")));
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::string measures_part(const AuditReport& report) {
+  if (report.shown.empty()) return "";
+  std::string out;
+  for (const AttributeAudit& a : report.attributes) {
+    const GroupReport& g = a.groups;
+    const std::string rates = rates_of(g, report.shown);
+    const std::string measures = measures_of(g, report.shown);
+    if (!rates.empty()) out += fmt::format("\nRATES of {}\n{}", a.name, rates);
+    if (measures.empty()) continue;
+    const std::string reference =
+        g.reference < 0
+            ? ""
+            : ", against " + g.groups[static_cast<std::size_t>(g.reference)].value;
+    out += fmt::format("\nMEASURES of {}{}: the farthest group\n{}", a.name, reference,
+                       measures);
+  }
+  return out;
+}
+
+}  // namespace fmd

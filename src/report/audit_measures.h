@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "fmd/report/audit_report.h"
+
+namespace fmd {
+
+// The rates and measures that were asked for by name; empty when none was.
+[[nodiscard]] std::string measures_part(const AuditReport& report);
+
+}  // namespace fmd
