@@ -24,7 +24,8 @@ struct Args {
 DebiasOptions complete_options(const Args& args, Task& task) {
   DebiasOptions options = args.options;
   const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
-  for (const std::string& text : asked) options.repair.push_back(parse_attribute(text).name);
+  for (const std::string& text : asked)
+    options.repair.push_back(parse_attribute(text).name);
   TaskOverrides flags = args.flags;
   flags.attributes.reset();
   task = effective_task(task, args.common, flags);

@@ -75,6 +75,12 @@ struct Gatherer {
 
   void add(const std::string& name, bool flips, std::size_t a) {
     const Attribute& attribute = data.attributes[a];
+    if (flips && !attribute.flips()) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("{}: ranges of {} have no one value to flip to", name,
+                              attribute.name),
+                  "take demographic_parity_soft, or name numbers by `values`");
+    }
     if (flips && !pairs[a]) {
       throw Error(
           ErrorKind::attribute_not_read,

@@ -6,6 +6,7 @@
 #include "report/audit_measures.h"
 #include "report/baseline_screen.h"
 #include "report/limit_words.h"
+#include "report/range_lines.h"
 #include "report/text.h"
 
 namespace fmd {
@@ -81,29 +82,6 @@ const FlipCell* find_cell(const FlipReport& flip, int from, int to) {
   for (const FlipCell& cell : flip.cells)
     if (cell.from == from && cell.to == to) return &cell;
   return nullptr;
-}
-
-std::string slope_lines(const AttributeAudit& a) {
-  if (!a.slope) return "";
-  const SlopeReport& s = *a.slope;
-  return fmt::format("           slope, mean |change of p| per deviation ({}) {} {}\n",
-                     fmt::format("{:.4g}", s.deviation), gap(s.per_deviation.value),
-                     range(s.per_deviation)) +
-         fmt::format("           per unit {}{}\n",
-                     fmt::format("{:.2g} [{:.2g}, {:.2g}]", s.per_unit.value,
-                                 s.per_unit.low, s.per_unit.high),
-                     std::isnan(s.signed_per_unit) ? ""
-                     : s.signed_per_unit < 0       ? "; p of the favourable answer falls"
-                                                   : "; p of the favourable answer rises");
-}
-
-// Where the ranges of a number begin, exactly.
-std::string cuts_line(const AttributeAudit& a) {
-  if (a.cuts.empty()) return "";
-  std::string cuts;
-  for (const double cut : a.cuts)
-    cuts += fmt::format("{}{}", cuts.empty() ? "" : ", ", cut);
-  return fmt::format("  a range begins at its cut: {}\n", wrap(cuts, 29, 29));
 }
 
 std::string flip_part(const AuditReport& r) {

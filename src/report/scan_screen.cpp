@@ -76,7 +76,7 @@ std::string flips(const ScanReport& r) {
     const ScanFlip& flip = *s->flip;
     const bool slope = flip.kind == "slope";
     const std::string what =
-        slope              ? fmt::format("slope, per deviation ({:.4g})", flip.deviation)
+        slope              ? fmt::format("slope per deviation ({:.4g})", flip.deviation)
         : flip.values == 2 ? "to the other value"
                            : fmt::format("to each of {} other values", flip.values - 1);
     out += fmt::format("  {:<14} {:<27} {:>5} {}", clip(s->name, 14), clip(what, 27),

@@ -80,6 +80,20 @@ class Gate(unittest.TestCase):
         self.assertEqual(len(kept["attributes"][0]["groups"]), 3)
         self.assertEqual(kept["task"]["attributes"][0]["quantiles"], 3)
 
+    def test_ranges_stand_beside_a_repair(self):
+        (self.dir / "both.toml").write_text(
+            '[[attributes]]\nname = "sex"\n[[attributes]]\nname = "age"\nquantiles = 4\n')
+        self.run_fmd("debias", "new.safetensors", "other.csv", "--task", "both.toml", "--best-effort", "--test",
+                     "test.csv", "-o", "both.safetensors")
+        receipt = json.loads((self.dir / "both.safetensors.receipt.json").read_text())
+        self.assertIn('"quantiles"', json.dumps(receipt))
+        self.run_fmd("verify", "both.safetensors.receipt.json")
+        explained = self.run_fmd("explain", "new.safetensors", "test.csv", "--train", "train.csv", "--task", "both.toml",
+                                 "--measure", "demographic_parity_soft:age", "-o", "influence.csv", "--json")
+        self.assertIn("under ", explained)
+        self.run_fmd("explain", "new.safetensors", "test.csv", "--train", "train.csv", "--task", "both.toml",
+                     "--measure", "co:age", "-o", "influence2.csv", code=2)
+
     def test_rows_without_a_value_are_a_group(self):
         region = json.loads(self.audit("--attribute", "region", "--json"))["attributes"][0]
         values = [line.split(",")[-2] for line in (self.dir / "test.csv").read_text().splitlines()[1:]]

@@ -246,6 +246,22 @@ TEST(Scan, BlocksMergeToTheWhole) {
   EXPECT_ERROR(ScanCounts::load(cut), ErrorKind::bad_model, "state");
 }
 
+TEST(Scan, WithoutLabelsOnlyAnswersAreCompared) {
+  Rng rng(9, "columns");
+  Table table;
+  table.source = "made-up";
+  table.columns = {category("a", 3, 2000, rng)};
+  Scored scored = made_up_scores(2000, 7);
+  scored.y.clear();
+  const ScanReport report = scan_files(table, scored, scan_task(), {}, {});
+  EXPECT_EQ(report.tests, 2);
+  EXPECT_EQ(report.columns[0].worst.size(), 1U);
+  EXPECT_NE(to_json(report).find("no labels"), std::string::npos);
+  scored.favorable = -1;
+  EXPECT_ERROR(scan_files(table, scored, scan_task(), {}, {}), ErrorKind::bad_option,
+               "--favorable");
+}
+
 TEST(Scan, SaysWhichColumnsItLeavesOut) {
   std::string text = "id,one,many,flag,n,p,y\n";
   for (int i = 0; i < 400; ++i)

@@ -22,8 +22,8 @@ struct PairPlan {
 };
 
 // Every row whose attribute is known, against each other value of the attribute: V - 1
-// pairs a row. `rows` restricts to some rows (empty = all). Throws Error(bad_task) for ranges
-// of a number, which have no one value to flip to.
+// pairs a row. `rows` restricts to some rows (empty = all). Throws Error(bad_task) for
+// ranges of a number, which have no one value to flip to.
 [[nodiscard]] PairPlan flip_plan(const Attribute& attribute,
                                  std::span<const Index> rows = {});
 

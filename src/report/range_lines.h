@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "fmd/report/audit_report.h"
+
+// Lines of the screen for attributes that are ranges of a number; empty for others.
+namespace fmd {
+
+[[nodiscard]] std::string slope_lines(const AttributeAudit& a);
+// Where the ranges begin, exactly.
+[[nodiscard]] std::string cuts_line(const AttributeAudit& a);
+
+}  // namespace fmd
