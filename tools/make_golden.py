@@ -11,8 +11,9 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODULES = ["metrics", "unlearn"]
-PACKAGES = ["torch==2.13.0", "numpy", "scipy", "scikit-learn", "fairlearn", "statsmodels"]
+MODULES = ["metrics", "rates", "unlearn"]
+PACKAGES = ["torch==2.13.0", "numpy", "scipy", "scikit-learn", "pandas", "fairlearn", "statsmodels", "aif360", "aequitas",
+            "smclarify"]
 
 
 def load(name):

@@ -41,6 +41,7 @@
 #include "fmd/metrics/score_curve.h"
 #include "fmd/metrics/scored.h"
 #include "fmd/metrics/spurious.h"
+#include "fmd/metrics/testing.h"
 #include "fmd/model/features.h"
 #include "fmd/model/head.h"
 #include "fmd/model/model.h"

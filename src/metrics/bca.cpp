@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "core/check.h"
+#include "core/sums.h"
+#include "fmd/core/rng.h"
+#include "fmd/metrics/testing.h"
+
+namespace fmd {
+namespace {
+
+// Linear between order statistics, as percentile() takes it.
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  if (below + 1 >= sorted.size()) return sorted.back();
+  const double part = at - static_cast<double>(below);
+  return sorted[below] + part * (sorted[below + 1] - sorted[below]);
+}
+
+double normal_below(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
+
+double normal_point(double share) {
+  if (share == 0.5) return 0;
+  return share > 0.5 ? normal_quantile(2 * share - 1) : -normal_quantile(1 - 2 * share);
+}
+
+void validate(const std::vector<Index>& counts, const std::vector<int>& stratum) {
+  if (!stratum.empty())
+    require_size("bootstrap", "stratum", static_cast<Index>(stratum.size()),
+                 static_cast<Index>(counts.size()));
+  for (const Index count : counts)
+    require_option(count >= 0, "bootstrap", "counts", count, ">= 0");
+}
+
+// Cells of each stratum.
+std::map<int, std::vector<std::size_t>> cells_by_stratum(const std::vector<Index>& counts,
+                                                         const std::vector<int>& stratum) {
+  std::map<int, std::vector<std::size_t>> cells;
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    cells[stratum.empty() ? 0 : stratum[c]].push_back(c);
+  return cells;
+}
+
+// Where a percentile goes: Phi(z0 + (z0 + z) / (1 - a (z0 + z))).
+double moved(double share, double bias, double acceleration) {
+  const double z = bias + normal_point(share);
+  const double stretch = 1 - acceleration * z;
+  return stretch > 0 ? normal_below(bias + z / stretch) : kUndefined;
+}
+
+Index whole(double count) {
+  require_option(count >= 0 && std::trunc(count) == count, "bca", "count", count,
+                 "a whole number");
+  return static_cast<Index>(count);
+}
+
+}  // namespace
+
+std::vector<std::vector<Index>> bootstrap_counts(const std::vector<Index>& counts,
+                                                 const std::vector<int>& stratum,
+                                                 Index replicates, const Exec& exec) {
+  require_option(replicates >= 0, "bootstrap", "replicates", replicates, ">= 0");
+  validate(counts, stratum);
+  std::vector<std::vector<Index>> tables(static_cast<std::size_t>(replicates),
+                                         std::vector<Index>(counts.size(), 0));
+  const auto strata = cells_by_stratum(counts, stratum);
+  exec.for_each(replicates, [&](Index r) {
+    Rng rng(exec.seed, "bootstrap strata", static_cast<std::uint64_t>(r));
+    std::vector<double> share;
+    std::vector<Index> drawn;
+    for (const auto& [name, cells] : strata) {
+      Index rows = 0;
+      for (const std::size_t c : cells) rows += counts[c];
+      if (rows == 0) continue;
+      share.clear();
+      for (const std::size_t c : cells)
+        share.push_back(static_cast<double>(counts[c]) / static_cast<double>(rows));
+      drawn.assign(cells.size(), 0);
+      rng.multinomial(rows, share, drawn);
+      for (std::size_t k = 0; k < cells.size(); ++k)
+        tables[static_cast<std::size_t>(r)][cells[k]] = drawn[k];
+    }
+  });
+  return tables;
+}
+
+Interval bca(double value, std::vector<double> replicates, double acceleration,
+             double confidence) {
+  require_option(confidence > 0 && confidence < 1, "bca", "confidence", confidence,
+                 "between 0 and 1");
+  const Interval unknown{value, kUndefined, kUndefined};
+  const std::size_t all = replicates.size();
+  std::erase_if(replicates, [](double x) { return std::isnan(x); });
+  if (std::isnan(value) || std::isnan(acceleration) || replicates.empty() ||
+      2 * replicates.size() < all)
+    return unknown;
+  std::sort(replicates.begin(), replicates.end());
+  const auto [first, last] = std::equal_range(replicates.begin(), replicates.end(), value);
+  const auto below =
+      static_cast<double>((first - replicates.begin()) + (last - replicates.begin())) / 2 /
+      static_cast<double>(replicates.size());
+  if (below <= 0 || below >= 1) return unknown;
+  const double bias = normal_point(below), tail = (1 - confidence) / 2;
+  const double low = moved(tail, bias, acceleration);
+  const double high = moved(1 - tail, bias, acceleration);
+  if (std::isnan(low) || std::isnan(high)) return unknown;
+  return {value, quantile(replicates, low), quantile(replicates, high)};
+}
+
+double jackknife_acceleration(const std::vector<Index>& counts,
+                              const std::vector<int>& stratum,
+                              const CountStatistic& statistic) {
+  validate(counts, stratum);
+  std::vector<Index> table = counts;
+  double squares = 0, cubes = 0;
+  for (const auto& [name, cells] : cells_by_stratum(counts, stratum)) {
+    double rows = 0, sum = 0;
+    std::vector<double> left_out(cells.size(), 0);
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      const std::size_t c = cells[k];
+      if (counts[c] == 0) continue;
+      --table[c];
+      left_out[k] = statistic(table);
+      ++table[c];
+      if (!std::isfinite(left_out[k])) return kUndefined;
+      rows += static_cast<double>(counts[c]);
+      sum += static_cast<double>(counts[c]) * left_out[k];
+    }
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      const auto count = static_cast<double>(counts[cells[k]]);
+      const double influence =
+          count == 0 ? 0 : (rows - 1) * (sum / rows - left_out[k]) / rows;
+      squares += count * influence * influence;
+      cubes += count * influence * influence * influence;
+    }
+  }
+  return mean_acceleration(squares, cubes);
+}
+
+double mean_acceleration(double sum_squares, double sum_cubes) {
+  return sum_squares == 0 ? 0 : sum_cubes / (6 * sum_squares * std::sqrt(sum_squares));
+}
+
+Interval bca_counts(const std::vector<Index>& counts, const std::vector<int>& stratum,
+                    const CountStatistic& statistic, double confidence, Index replicates,
+                    const Exec& exec) {
+  const double acceleration = jackknife_acceleration(counts, stratum, statistic);
+  std::vector<double> values;
+  for (const std::vector<Index>& table :
+       bootstrap_counts(counts, stratum, replicates, exec))
+    values.push_back(statistic(table));
+  return bca(statistic(counts), std::move(values), acceleration, confidence);
+}
+
+Interval bca_mean(const Vector& statistic, double confidence, Index replicates,
+                  const Exec& exec) {
+  const Index n = statistic.size();
+  if (n == 0) return {};
+  const auto rows = static_cast<double>(n);
+  const double mean =
+      sum_rows(
+          n, 1, [&](Vector& s, Index i) { s(0) += statistic(i); }, exec)(0) /
+      rows;
+  const Vector central = sum_rows(
+      n, 2,
+      [&](Vector& s, Index i) {
+        const double x = statistic(i) - mean;
+        s(0) += x * x;
+        s(1) += x * x * x;
+      },
+      exec);
+  const Matrix means = bootstrap_sums(statistic, replicates, exec) / rows;
+  return bca(mean, {means.data(), means.data() + means.size()},
+             mean_acceleration(central(0), central(1)), confidence);
+}
+
+Interval bca_criterion(const CriterionInfo& criterion, const Confusion& u,
+                       const Confusion& p, double confidence, Index replicates,
+                       const Exec& exec) {
+  std::vector<Index> counts;
+  for (const Confusion* c : {&u, &p})
+    for (const double count :
+         {c->tp, c->fp, c->tn, c->fn, c->selected_unlabelled, c->rejected_unlabelled})
+      counts.push_back(whole(count));
+  const auto confusion = [](const Index* n) {
+    const auto real = [&](int k) { return static_cast<double>(n[k]); };
+    return Confusion{real(0), real(1), real(2), real(3), real(4), real(5)};
+  };
+  const auto statistic = [&](const std::vector<Index>& table) {
+    return criterion.value(confusion(table.data()), confusion(table.data() + 6));
+  };
+  return bca_counts(counts, {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1}, statistic, confidence,
+                    replicates, exec);
+}
+
+}  // namespace fmd

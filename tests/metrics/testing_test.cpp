@@ -1,0 +1,351 @@
+#include "fmd/metrics/testing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "fmd/core/error.h"
+#include "fmd/core/rng.h"
+#include "metrics/binomial.h"
+#include "support/close.h"
+
+namespace fmd {
+namespace {
+
+const Confusion kU{.tp = 30, .fp = 5, .tn = 45, .fn = 20};
+const Confusion kP{.tp = 40, .fp = 10, .tn = 30, .fn = 20};
+
+double choose(Index n, Index k) {
+  double value = 1;
+  for (Index i = 1; i <= k; ++i)
+    value *= static_cast<double>(n - k + i) / static_cast<double>(i);
+  return value;
+}
+
+double selection_gap(const GroupCounts& table) {
+  const auto rate = [](const std::vector<Index>& g) {
+    return static_cast<double>(g[1]) / static_cast<double>(g[0] + g[1]);
+  };
+  return rate(table[0]) - rate(table[1]);
+}
+
+TEST(Hypergeometric, HasItsDistribution) {
+  struct Case {
+    Index total, marked, drawn;
+  };
+  for (const Case& c : {Case{10, 4, 5}, {10, 8, 7}, {30, 3, 29}, {200, 90, 60}}) {
+    const int draws = 200000;
+    std::map<Index, double> seen;
+    Rng rng(3, "test");
+    for (int i = 0; i < draws; ++i)
+      seen[hypergeometric(c.total, c.marked, c.drawn, rng)] += 1.0 / draws;
+    double sum = 0;
+    for (Index k = 0; k <= c.drawn; ++k) {
+      if (k > c.marked || c.drawn - k > c.total - c.marked) {
+        EXPECT_EQ(seen.count(k), 0u);
+        continue;
+      }
+      const double p = choose(c.marked, k) * choose(c.total - c.marked, c.drawn - k) /
+                       choose(c.total, c.drawn);
+      sum += p;
+      EXPECT_NEAR(seen[k], p, 5 * std::sqrt(p / draws) + 5.0 / draws) << k;
+    }
+    EXPECT_NEAR(sum, 1, 1e-9);
+  }
+}
+
+TEST(Hypergeometric, OfMillionsHasItsMeanAndSpread) {
+  Rng rng(1, "test");
+  const Index total = 20'000'000, marked = 7'000'000, drawn = 4'000'000;
+  double sum = 0, squares = 0;
+  const int draws = 2000;
+  const double mean = 1.4e6, variance = 1.4e6 * 0.65 * (16.0 / 20);
+  for (int i = 0; i < draws; ++i) {
+    const double x = static_cast<double>(hypergeometric(total, marked, drawn, rng)) - mean;
+    sum += x / draws;
+    squares += x * x / draws;
+  }
+  EXPECT_NEAR(sum, 0, 5 * std::sqrt(variance / draws));
+  EXPECT_NEAR(squares / variance, 1, 5 * std::sqrt(2.0 / draws));
+}
+
+TEST(BetaInterval, HoldsItsProbability) {
+  for (const auto& [k, n] : {std::pair<Index, Index>{0, 10},
+                             {10, 10},
+                             {3, 17},
+                             {900, 1000},
+                             {3'000'000, 10'000'000}}) {
+    const Interval found = beta_interval(k, n, 0.9);
+    const double a = static_cast<double>(k) + 0.5, b = static_cast<double>(n - k) + 0.5;
+    EXPECT_NEAR(beta_probability(found.low, a, b), 0.05, 1e-8);
+    EXPECT_NEAR(beta_probability(found.high, a, b), 0.95, 1e-8);
+  }
+  // Beta(1, 1) is uniform; Beta(2, 1) has the distribution function x^2.
+  EXPECT_NEAR(beta_interval(1, 1, 0.9, 1).low, std::sqrt(0.05), 1e-14);
+  EXPECT_NEAR(beta_interval(1, 1, 0.9, 1).high, std::sqrt(0.95), 1e-14);
+  EXPECT_FALSE(beta_interval(0, 0, 0.9).defined());
+  EXPECT_ERROR(beta_interval(3, 2, 0.9), ErrorKind::bad_option, "3 of 2");
+  EXPECT_ERROR(beta_interval(1, 2, 0.9, 0), ErrorKind::bad_option, "prior is 0");
+}
+
+TEST(StratifiedBootstrap, KeepsTheSizeOfEveryStratum) {
+  const std::vector<Index> counts{10, 20, 0, 5, 7, 0};
+  const std::vector<int> stratum{4, 4, 4, -1, -1, 2};
+  const auto tables = bootstrap_counts(counts, stratum, 4000, {});
+  double first = 0;
+  for (const auto& t : tables) {
+    ASSERT_EQ(t[0] + t[1] + t[2], 30);
+    ASSERT_EQ(t[3] + t[4], 12);
+    ASSERT_EQ(t[2] + t[5], 0);
+    first += static_cast<double>(t[0]) / 4000;
+  }
+  EXPECT_NEAR(first, 10, 5 * std::sqrt(30.0 / 3 * 2 / 3 / 4000));
+  ThreadPool pool(3);
+  EXPECT_EQ(bootstrap_counts(counts, stratum, 100, {.pool = &pool}),
+            bootstrap_counts(counts, stratum, 100, {}));
+  EXPECT_NE(bootstrap_counts(counts, stratum, 100, {.seed = 2}),
+            bootstrap_counts(counts, stratum, 100, {}));
+  EXPECT_ERROR(bootstrap_counts(counts, {1}, 5, {}), ErrorKind::bad_shape, "stratum");
+  EXPECT_ERROR(bootstrap_counts({-1}, {1}, 5, {}), ErrorKind::bad_option, "counts is -1");
+}
+
+// The jackknife row by row, as for several samples: a = sum_i sum_j (U_ij / n_i)^3 / (6
+// (sum_i sum_j (U_ij / n_i)^2)^(3/2)), U_ij = (n_i - 1) (mean_i - theta_ij).
+RC_GTEST_PROP(Bca, AccelerationIsThatOfTheRows, ()) {
+  std::vector<Index> counts;
+  for (int c = 0; c < 8; ++c) counts.push_back(*rc::gen::inRange<Index>(2, 12));
+  const bool one = *rc::gen::arbitrary<bool>();
+  const std::vector<int> stratum =
+      one ? std::vector<int>{} : std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1};
+  const auto statistic = [](const std::vector<Index>& t) {
+    const auto real = [&](int k) { return static_cast<double>(t[static_cast<size_t>(k)]); };
+    return real(0) / (real(0) + real(3)) - real(4) / (real(4) + real(7)) +
+           real(1) / (real(1) + real(2));
+  };
+  double squares = 0, cubes = 0;
+  for (const int s : one ? std::vector<int>{0} : std::vector<int>{0, 1}) {
+    std::vector<double> theta;
+    for (std::size_t c = 0; c < counts.size(); ++c) {
+      if (!stratum.empty() && stratum[c] != s) continue;
+      for (Index row = 0; row < counts[c]; ++row) {
+        std::vector<Index> without = counts;
+        --without[c];
+        theta.push_back(statistic(without));
+      }
+    }
+    const auto n = static_cast<double>(theta.size());
+    const double mean = std::accumulate(theta.begin(), theta.end(), 0.0) / n;
+    for (const double t : theta) {
+      const double u = (n - 1) * (mean - t) / n;
+      squares += u * u;
+      cubes += u * u * u;
+    }
+  }
+  const double expected = cubes / (6 * std::pow(squares, 1.5));
+  RC_ASSERT(std::abs(jackknife_acceleration(counts, stratum, statistic) - expected) <
+            1e-12);
+}
+
+TEST(Bca, AccelerationOfAMeanIsThatOfItsJackknife) {
+  // 0, 1, 1, 4, ... as counts of the values 0, 1, 4, 9.
+  const std::vector<Index> counts{5, 3, 2, 1};
+  const auto mean = [](const std::vector<Index>& t) {
+    double sum = 0, rows = 0;
+    for (std::size_t k = 0; k < t.size(); ++k) {
+      sum += static_cast<double>(t[k]) * static_cast<double>(k * k);
+      rows += static_cast<double>(t[k]);
+    }
+    return sum / rows;
+  };
+  double squares = 0, cubes = 0;
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const double x = static_cast<double>(k * k) - mean(counts);
+    squares += static_cast<double>(counts[k]) * x * x;
+    cubes += static_cast<double>(counts[k]) * x * x * x;
+  }
+  EXPECT_CLOSE(mean_acceleration(squares, cubes), jackknife_acceleration(counts, {}, mean),
+               1e-12);
+  EXPECT_EQ(mean_acceleration(0, 0), 0);
+}
+
+TEST(Bca, WithoutBiasAndAccelerationIsThePercentileInterval) {
+  std::vector<double> replicates;
+  for (int i = 0; i <= 1000; ++i) replicates.push_back(i / 1000.0);
+  const Interval plain = percentile(0.5, replicates, 0.9);
+  const Interval found = bca(0.5, replicates, 0, 0.9);
+  EXPECT_NEAR(found.low, plain.low, 1e-12);
+  EXPECT_NEAR(found.high, plain.high, 1e-12);
+  EXPECT_GT(bca(0.5, replicates, 0.1, 0.9).high, plain.high);
+  EXPECT_GT(bca(0.6, replicates, 0, 0.9).low, plain.low);
+}
+
+TEST(Bca, UndefinedEnds) {
+  const auto no_ends = [](const Interval& i) {
+    return std::isnan(i.low) && std::isnan(i.high);
+  };
+  EXPECT_TRUE(no_ends(bca(2, {0, 1}, 0, 0.9)));
+  EXPECT_TRUE(no_ends(bca(0.5, {}, 0, 0.9)));
+  EXPECT_TRUE(no_ends(bca(0.5, {0, 1, kUndefined, kUndefined, kUndefined}, 0, 0.9)));
+  EXPECT_TRUE(no_ends(bca(0.5, {0, 1}, kUndefined, 0.9)));
+  EXPECT_TRUE(no_ends(bca(kUndefined, {0, 1}, 0, 0.9)));
+  EXPECT_ERROR(bca(0.5, {0, 1}, 0, 1), ErrorKind::bad_option, "confidence is 1");
+  // One labelled positive: without it there is no tpr.
+  const Confusion one{.tp = 1, .fp = 2, .tn = 3};
+  const auto& tpr = *find_criterion("equal_opportunity_difference");
+  EXPECT_TRUE(no_ends(bca_criterion(tpr, one, kP, 0.9, 100, {})));
+  EXPECT_ERROR(bca_criterion(tpr, {.tp = 1.5}, kP, 0.9, 100, {}), ErrorKind::bad_option,
+               "count is 1.5, must be a whole number");
+}
+
+TEST(Bca, OfCriteriaIsNearNewcombe) {
+  for (const char* name : {"statistical_parity_difference", "equal_opportunity_difference",
+                           "disparate_impact"}) {
+    const CriterionInfo& info = *find_criterion(name);
+    const Interval closed = criterion_interval(info, kU, kP, 0.95);
+    const Interval found = bca_criterion(info, kU, kP, 0.95, 4000, {});
+    EXPECT_EQ(found.value, closed.value) << name;
+    EXPECT_NEAR(found.low, closed.low, 0.1 * (closed.high - closed.low)) << name;
+    EXPECT_NEAR(found.high, closed.high, 0.1 * (closed.high - closed.low)) << name;
+  }
+  const Interval f1 =
+      bca_criterion(*find_criterion("f1_difference"), kU, kP, 0.95, 2000, {});
+  EXPECT_LT(f1.low, f1.value);
+  EXPECT_GT(f1.high, f1.value);
+}
+
+TEST(Bca, OfAMeanCoversAndIsSkewedWithTheData) {
+  Rng rng(4, "exponential");
+  Vector x(300);
+  for (double& v : x) v = -std::log(1 - rng.uniform());
+  const Interval found = bca_mean(x, 0.95, 2000, {});
+  const Interval plain = bootstrap_mean(x, 0.95, 2000, {});
+  EXPECT_CLOSE(found.value, x.mean(), 1e-12);
+  // A skew to the right moves both ends up.
+  EXPECT_GT(found.low, plain.low);
+  EXPECT_GT(found.high, plain.high);
+  EXPECT_FALSE(bca_mean(Vector(), 0.95, 10, {}).defined());
+}
+
+// All ways of dealing the rows out: the exact p-value.
+TEST(PermutationTest, AgreesWithFullEnumeration) {
+  for (const GroupCounts& counts :
+       {GroupCounts{{1, 4}, {4, 1}}, {{3, 2}, {2, 4}}, {{0, 3}, {5, 2}}}) {
+    std::vector<int> group, outcome;
+    for (int g = 0; g < 2; ++g)
+      for (int k = 0; k < 2; ++k)
+        for (Index i = 0; i < counts[static_cast<size_t>(g)][static_cast<size_t>(k)]; ++i) {
+          group.push_back(g);
+          outcome.push_back(k);
+        }
+    const double observed = std::abs(selection_gap(counts));
+    double hits = 0, all = 0;
+    std::sort(group.begin(), group.end());
+    do {
+      GroupCounts table{{0, 0}, {0, 0}};
+      for (std::size_t i = 0; i < group.size(); ++i)
+        ++table[static_cast<size_t>(group[i])][static_cast<size_t>(outcome[i])];
+      hits += std::abs(selection_gap(table)) >= observed - 1e-12;
+      ++all;
+    } while (std::next_permutation(group.begin(), group.end()));
+    const double exact = hits / all;
+    const auto test = permutation_test(counts, {}, selection_gap, 40000, {});
+    EXPECT_NEAR(test.p_value, exact, 5 * std::sqrt(exact * (1 - exact) / 40000) + 1e-4);
+    EXPECT_EQ(test.statistic, selection_gap(counts));
+    EXPECT_EQ(test.p_value,
+              static_cast<double>(test.hits + 1) / static_cast<double>(40001));
+  }
+}
+
+TEST(PermutationTest, KeepsGroupsOutcomesAndStrata) {
+  const GroupCounts counts{{3, 5, 7, 1}, {10, 0, 2, 2}, {1, 1, 1, 1}};
+  const std::vector<int> stratum{0, 0, 1, 1};
+  const auto check = [&](const GroupCounts& t) {
+    for (std::size_t g = 0; g < 3; ++g) {
+      EXPECT_EQ(t[g][0] + t[g][1], counts[g][0] + counts[g][1]);
+      EXPECT_EQ(t[g][2] + t[g][3], counts[g][2] + counts[g][3]);
+    }
+    for (std::size_t k = 0; k < 4; ++k)
+      EXPECT_EQ(t[0][k] + t[1][k] + t[2][k], counts[0][k] + counts[1][k] + counts[2][k]);
+    return 0.5;
+  };
+  EXPECT_EQ(permutation_test(counts, stratum, check, 200, {}).p_value, 1);
+}
+
+TEST(PermutationTest, IsTheSameForAnyThreadsAndFollowsTheSeed) {
+  ThreadPool pool(3);
+  const auto& info = *find_criterion("equal_opportunity_difference");
+  const auto run = [&](const Exec& exec) {
+    return permutation_test(info, kU, kP, Exchange::same_label, 999, exec).hits;
+  };
+  EXPECT_EQ(run({.pool = &pool}), run({}));
+  EXPECT_NE(run({.seed = 5}), run({}));
+}
+
+TEST(PermutationTest, OfCriteria) {
+  // A clear gap is seen, equal groups are not; the ratio asks about its logarithm.
+  const Confusion low{.tp = 10, .fp = 2, .tn = 48, .fn = 40};
+  const auto p_value = [&](const char* name, const Confusion& u, const Confusion& p) {
+    const CriterionInfo& info = *find_criterion(name);
+    return permutation_test(info, u, p, natural_exchange(info), 999, {}).p_value;
+  };
+  for (const char* name : {"statistical_parity_difference", "disparate_impact",
+                           "equal_opportunity_ratio", "average_odds_difference"}) {
+    EXPECT_LE(p_value(name, low, kP), 0.01) << name;
+    EXPECT_LE(p_value(name, kP, low), 0.01) << name;
+    EXPECT_EQ(p_value(name, kP, kP), 1) << name;
+  }
+  EXPECT_TRUE(std::isnan(p_value("equal_opportunity_difference", {.tn = 3}, kP)));
+  EXPECT_EQ(natural_exchange(*find_criterion("rd")), Exchange::same_label);
+  EXPECT_EQ(natural_exchange(*find_criterion("dar")), Exchange::same_decision);
+  EXPECT_EQ(natural_exchange(*find_criterion("dppl")), Exchange::all);
+  EXPECT_EQ(natural_exchange(*find_criterion("f1_difference")), Exchange::all);
+}
+
+TEST(PermutationTest, PValuesAreUniformWhenThereIsNoGap) {
+  Rng rng(9, "null");
+  int small = 0;
+  for (int i = 0; i < 400; ++i) {
+    GroupCounts counts{{0, 0}, {0, 0}};
+    for (int g = 0; g < 2; ++g)
+      for (int k = 0; k < 40; ++k)
+        ++counts[static_cast<size_t>(g)][rng.uniform() < 0.4 ? 1 : 0];
+    small += permutation_test(counts, {}, selection_gap, 199, {}).p_value <= 0.1;
+  }
+  EXPECT_LE(small, 40 + 18);  // at most 10 %, three standard deviations allowed
+  EXPECT_GE(small, 10);
+}
+
+TEST(PermutationTest, RefusesWrongTables) {
+  EXPECT_ERROR(permutation_test({{1, 2}, {3}}, {}, selection_gap, 9, {}),
+               ErrorKind::bad_shape, "needs 2");
+  EXPECT_ERROR(permutation_test({{1, 2}, {3, -4}}, {}, selection_gap, 9, {}),
+               ErrorKind::bad_option, "counts is -4");
+  EXPECT_ERROR(permutation_test({{1, 2}, {3, 4}}, {1}, selection_gap, 9, {}),
+               ErrorKind::bad_shape, "stratum");
+  EXPECT_ERROR(permutation_test({{1, 2}, {3, 4}}, {}, selection_gap, 0, {}),
+               ErrorKind::bad_option, "permutations is 0");
+}
+
+TEST(AdjustedPValues, ByHand) {
+  const std::vector<double> p{0.01, kUndefined, 0.04, 0.03, 0.005};
+  const auto h = holm(p), b = benjamini_hochberg(p);
+  EXPECT_TRUE(std::isnan(h[1]) && std::isnan(b[1]));
+  EXPECT_NEAR(h[4], 0.02, 1e-15);
+  EXPECT_NEAR(h[0], 0.03, 1e-15);
+  EXPECT_NEAR(h[3], 0.06, 1e-15);
+  EXPECT_NEAR(h[2], 0.06, 1e-15);
+  EXPECT_NEAR(b[4], 0.02, 1e-15);
+  EXPECT_NEAR(b[0], 0.02, 1e-15);
+  EXPECT_NEAR(b[3], 0.04, 1e-15);
+  EXPECT_NEAR(b[2], 0.04, 1e-15);
+  EXPECT_TRUE(holm({}).empty());
+  EXPECT_ERROR(holm({1.5}), ErrorKind::bad_option, "p is 1.5");
+  EXPECT_ERROR(benjamini_hochberg({-0.1}), ErrorKind::bad_option, "p is -0.1");
+}
+
+}  // namespace
+}  // namespace fmd
