@@ -76,14 +76,13 @@ struct Adder {
   GroupReport& report;
 
   void operator()(const char* name, const Interval& value, std::string reason,
-                  LimitSense sense = LimitSense::at_most, std::string about = "") const {
+                  std::string about = "") const {
     GroupMeasure measure;
     measure.name = name;
     measure.value = value;
     measure.reason = std::move(reason);
     if (measure.reason.empty() && !value.defined())
       measure.reason = "no rows that it is about";
-    measure.sense = sense;
     measure.by_name = true;
     measure.about = std::move(about);
     report.measures.push_back(std::move(measure));
@@ -93,11 +92,10 @@ struct Adder {
 void add_accuracies(const std::vector<GroupTally>& tallies, std::vector<int> groups,
                     const std::string& reason, const GroupOptions& options,
                     const Adder& add, const GroupReport& report) {
-  const LimitSense floor = LimitSense::at_least;
   if (!reason.empty()) {
     for (const char* name : {"worst_cell_accuracy", "unbiased_accuracy", "aligned_accuracy",
                              "conflicting_accuracy"})
-      add(name, {}, reason, floor);
+      add(name, {}, reason);
     add("aligned_gap", {}, reason);
     return;
   }
@@ -116,10 +114,10 @@ void add_accuracies(const std::vector<GroupTally>& tallies, std::vector<int> gro
       worst.label < 0 ? ""
                       : fmt::format("label {} of {}", worst.label,
                                     report.groups[at(groups[at(worst.attribute)])].value);
-  add("worst_cell_accuracy", worst.accuracy, "", floor, whom);
-  add("unbiased_accuracy", unbiased_accuracy(table, options.confidence), "", floor);
-  add("aligned_accuracy", aligned.aligned, "", floor);
-  add("conflicting_accuracy", aligned.conflicting, "", floor);
+  add("worst_cell_accuracy", worst.accuracy, "", whom);
+  add("unbiased_accuracy", unbiased_accuracy(table, options.confidence), "");
+  add("aligned_accuracy", aligned.aligned, "");
+  add("conflicting_accuracy", aligned.conflicting, "");
   add("aligned_gap", aligned.gap, "");
 }
 
@@ -141,7 +139,7 @@ void add_common_figures(const std::vector<GroupTally>& tallies,
     const std::string why = reason(rate);
     add(name,
         why.empty() ? bootstrapped(counts, groups, of, options.confidence) : Interval{},
-        why, LimitSense::at_most, std::move(about));
+        why, std::move(about));
   };
   std::string pair;
   if (reason("selection_rate").empty()) {

@@ -106,7 +106,6 @@ void add_criteria(const std::vector<GroupCounts>& counts, const std::vector<int>
     GroupMeasure measure;
     measure.name = criterion.name;
     measure.by_name = true;
-    measure.sense = criterion.ratio ? LimitSense::ratio : LimitSense::at_most;
     measure.reason = rules.reason(criterion.rate);
     if (measure.reason.empty())
       fill(criterion, counts, groups, rules, options, report, measure);

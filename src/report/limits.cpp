@@ -64,14 +64,14 @@ void judge_groups(const AttributeAudit& audit, LimitResult& result) {
     const std::string& about =
         audit.groups.groups[static_cast<std::size_t>(comparison.second)].value;
     const Verdict verdict =
-        judge_sense(comparison.difference, result.limit.value, measure->sense);
+        judge_sense(comparison.difference, result.limit.value, limit_sense(measure->name));
     result.lines.push_back({rates.size() > 1 ? about + ", " + comparison.rate : about,
                             comparison.difference, verdict});
   }
   if (measure->comparisons.empty())
     result.lines.push_back(
         {measure->about, measure->value,
-         judge_sense(measure->value, result.limit.value, measure->sense)});
+         judge_sense(measure->value, result.limit.value, limit_sense(measure->name))});
 }
 
 // Figures of the whole report that are best when large.
@@ -88,7 +88,8 @@ void judge_whole(const AttributeAudit& audit, LimitResult& result) {
           ? groups.groups[static_cast<std::size_t>(groups.worst_group)].value
           : "";
   result.lines.push_back(
-      {about, interval, judge_sense(interval, result.limit.value, LimitSense::at_least)});
+      {about, interval,
+       judge_sense(interval, result.limit.value, limit_sense(result.limit.measure))});
 }
 
 void judge_flip(const AttributeAudit& audit, LimitResult& result) {

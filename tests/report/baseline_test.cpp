@@ -95,8 +95,8 @@ TEST(Baseline, SizesCountAndLargerMayBeBetter) {
   EXPECT_EQ(direction("equal_opportunity", .1, -.1), Direction::unclear);
   EXPECT_EQ(direction("worst_group_accuracy", .7, .6), Direction::worse);
   EXPECT_EQ(direction("selection_ratio", .7, .8), Direction::better);
-  EXPECT_EQ(direction("ppv_ratio", 1.3, 1.1), Direction::better);  // nearer to 1
-  EXPECT_EQ(direction("ppv_ratio", .9, 1.4), Direction::worse);
+  EXPECT_EQ(direction("npv_ratio", 1.3, 1.1), Direction::better);  // nearer to 1
+  EXPECT_EQ(direction("npv_ratio", .9, 1.4), Direction::worse);
   EXPECT_EQ(direction("disparate_impact", .9, .7), Direction::worse);
   EXPECT_EQ(direction("unbiased_accuracy", .6, .7), Direction::better);
   EXPECT_EQ(direction("accuracy_difference", .1, .2), Direction::worse);

@@ -35,7 +35,7 @@ AttributeAudit made_up_attribute() {
   none.name = "equal_opportunity";
   none.reason = "no labels";
   GroupMeasure fresh;  // as a later version may add
-  fresh.name = "ppv_ratio";
+  fresh.name = "npv_ratio";
   fresh.comparisons = {{0, 1, "ppv", {.9, .85, .95}}};
   groups.measures = {parity, none, fresh};
   groups.selection_ratio = {.6, .5, .7};
@@ -64,9 +64,9 @@ TEST(Limits, JudgeWhateverTheReportHas) {
   EXPECT_EQ(verdict("demographic_parity=.1"), Verdict::fail);
   EXPECT_EQ(verdict("equal_opportunity=1"), Verdict::unclear);
   // Best when large: at least the limit, and no more than its inverse.
-  EXPECT_EQ(verdict("ppv_ratio=.8"), Verdict::pass);
-  EXPECT_EQ(verdict("ppv_ratio=.9"), Verdict::unclear);
-  EXPECT_EQ(verdict("ppv_ratio=.96"), Verdict::fail);
+  EXPECT_EQ(verdict("npv_ratio=.8"), Verdict::pass);
+  EXPECT_EQ(verdict("npv_ratio=.9"), Verdict::unclear);
+  EXPECT_EQ(verdict("npv_ratio=.96"), Verdict::fail);
   EXPECT_EQ(verdict("selection_ratio=.8"), Verdict::fail);
   EXPECT_EQ(verdict("selection_ratio=.6"), Verdict::unclear);
   EXPECT_EQ(verdict("selection_ratio=.5"), Verdict::pass);

@@ -59,7 +59,6 @@ struct GroupMeasure {
   Comparison widest;                    // the widest pair of all, adjusted for all pairs
   Index pairs = 0;                      // number of all pairs
   std::string reason;                   // why it is undefined; empty when it is defined
-  LimitSense sense = LimitSense::at_most;
   // Of the figures by name: value keeps the sign of its formula, and there is no widest
   // pair.
   bool by_name = false;
