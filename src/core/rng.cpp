@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/mix.h"
+#include "core/multinomial.h"
 
 namespace fmd {
 namespace {
@@ -18,7 +19,8 @@ __extension__ typedef unsigned __int128 Wide;
 Wide multiply(std::uint64_t a, std::uint64_t b) { return static_cast<Wide>(a) * b; }
 
 // Mean below 10: walks up the distribution from 0, some ten steps.
-Index binomial_by_inversion(Index n, double p, Rng& rng) {
+template <typename Random>
+Index binomial_by_inversion(Index n, double p, Random& rng) {
   const double odds = p / (1 - p);
   double u = rng.uniform();
   double probability = std::exp(static_cast<double>(n) * std::log1p(-p));
@@ -46,60 +48,93 @@ double stirling_correction(double k) {
 }
 
 // Hörmann's transformed rejection with squeeze, for a mean of 10 or more and p <= 1/2.
-// About 1.2 pairs of uniforms a draw; most are accepted without a logarithm.
+// About 1.2 pairs of uniforms a draw; most are accepted with one square root and one
+// division.
 class BinomialByRejection {
  public:
   BinomialByRejection(Index count, double p)
       : n_(static_cast<double>(count)),
         p_(p),
-        odds_(p / (1 - p)),
-        spread_(std::sqrt(n_ * p * (1 - p))),
-        b_(1.15 + 2.53 * spread_),
-        a_(-0.0873 + 0.0248 * b_ + 0.01 * p),
-        mode_(std::floor((n_ + 1) * p)) {}
+        variance_(n_ * p * (1 - p)),
+        b_(1.15 + 2.53 * std::sqrt(variance_)),
+        a_(-0.0873 + 0.0248 * b_ + 0.01 * p) {}
 
-  Index draw(Rng& rng) const {
-    const double squeeze = 0.92 - 4.2 / b_;
+  template <typename Random>
+  Index draw(Random& rng) const {
     for (;;) {
       const double v = rng.uniform();
       const double u = rng.uniform() - 0.5;
       const double edge = 0.5 - std::abs(u);
-      const double k = std::floor((2 * a_ / edge + b_) * u + n_ * p_ + 0.5);
-      if (!(k >= 0 && k <= n_)) continue;
-      if (edge >= 0.07 && v <= squeeze) return static_cast<Index>(k);
-      const double hat = (2.83 + 5.1 / b_) * spread_ / (a_ / (edge * edge) + b_);
-      if (std::log(v * hat) <= log_ratio_to_mode(k)) return static_cast<Index>(k);
+      const double x = (2 * a_ / edge + b_) * u + n_ * p_ + 0.5;
+      if (!(x >= 0 && x < n_ + 1)) continue;
+      const auto k = static_cast<Index>(x);
+      if (edge >= 0.07 && (0.92 - v) * b_ >= 4.2) return k;  // v <= .92 - 4.2 / b
+      if (accepted(static_cast<double>(k), v, edge)) return k;
     }
   }
 
  private:
+  bool accepted(double k, double v, double edge) const {
+    const double spread = std::sqrt(variance_);
+    const double hat = (2.83 + 5.1 / b_) * spread / (a_ / (edge * edge) + b_);
+    const double height = std::log(v * hat);
+    const double mode = std::floor((n_ + 1) * p_);
+    const double far = std::abs(k - mode);
+    // Between bounds of the logarithm that Kachitvichyanukul and Schmeiser give, four more
+    // logarithms decide nothing.
+    if (far > 20 && far < variance_ / 2 - 1) {
+      const double rho =
+          far / variance_ * ((far * (far / 3 + 0.625) + 1.0 / 6) / variance_ + 0.5);
+      const double middle = -far * far / (2 * variance_);
+      if (height < middle - rho) return true;
+      if (height > middle + rho) return false;
+    }
+    return height <= log_ratio_to_mode(k, mode);
+  }
+
   // log of P(k) / P(mode), written so that large n cancels inside the logarithms.
-  double log_ratio_to_mode(double k) const {
-    const double m = mode_;
-    return (m + 0.5) * std::log((m + 1) / (odds_ * (n_ - m + 1))) +
+  double log_ratio_to_mode(double k, double m) const {
+    const double odds = p_ / (1 - p_);
+    return (m + 0.5) * std::log((m + 1) / (odds * (n_ - m + 1))) +
            (n_ + 1) * std::log((n_ - m + 1) / (n_ - k + 1)) +
-           (k + 0.5) * std::log(odds_ * (n_ - k + 1) / (k + 1)) + stirling_correction(m) +
+           (k + 0.5) * std::log(odds * (n_ - k + 1) / (k + 1)) + stirling_correction(m) +
            stirling_correction(n_ - m) - stirling_correction(k) -
            stirling_correction(n_ - k);
   }
 
-  double n_, p_, odds_, spread_, b_, a_, mode_;
+  double n_, p_, variance_, b_, a_;
 };
 
-Index draw_binomial(Index n, double p, Rng& rng) {
+template <typename Random>
+inline Index draw_binomial(Index n, double p, Random& rng) {
   if (n == 0 || p == 0) return 0;
-  if (p > 0.5) return n - draw_binomial(n, 1 - p, rng);
-  if (static_cast<double>(n) * p < 10) return binomial_by_inversion(n, p, rng);
-  return BinomialByRejection(n, p).draw(rng);
+  const bool turned = p > 0.5;
+  const double q = turned ? 1 - p : p;
+  const Index k = static_cast<double>(n) * q < 10 ? binomial_by_inversion(n, q, rng)
+                                                  : BinomialByRejection(n, q).draw(rng);
+  return turned ? n - k : k;
 }
+
+// What the streams of one purpose share.
+std::uint64_t key_of(std::uint64_t seed, std::string_view purpose) {
+  std::uint64_t key = mix64(seed + kGoldenStep);
+  for (const char c : purpose) key = mix64(key ^ static_cast<unsigned char>(c));
+  return mix64(key + kGoldenStep);
+}
+
+// The numbers of Rng, in the open so that loops can keep them in registers.
+struct Stream {
+  std::uint64_t key, counter = 0;
+
+  double uniform() {
+    return static_cast<double>(mix64(key + kGoldenStep * ++counter) >> 11) * 0x1p-53;
+  }
+};
 
 }  // namespace
 
-Rng::Rng(std::uint64_t seed, std::string_view purpose, std::uint64_t number) {
-  std::uint64_t key = mix64(seed + kGoldenStep);
-  for (const char c : purpose) key = mix64(key ^ static_cast<unsigned char>(c));
-  key_ = mix64(mix64(key + kGoldenStep) ^ mix64(number + 2 * kGoldenStep));
-}
+Rng::Rng(std::uint64_t seed, std::string_view purpose, std::uint64_t number)
+    : key_(mix64(key_of(seed, purpose) ^ mix64(number + 2 * kGoldenStep))) {}
 
 std::uint64_t Rng::next() { return mix64(key_ + kGoldenStep * ++counter_); }
 
@@ -159,6 +194,35 @@ void Multinomial::draw(Index total, Rng& rng, std::span<Index> counts) const {
     const Index hits = last ? total : draw_binomial(total, cells_[k].p, rng);
     counts[cells_[k].at] = hits;
     total -= hits;
+  }
+}
+
+void draw_tables(Index total, const std::vector<double>& probability, std::uint64_t seed,
+                 std::string_view purpose, Index first, Index tables, Index* counts) {
+  // As Multinomial, but cell by cell for all tables: their draws do not wait for each
+  // other.
+  const std::size_t cells = probability.size();
+  const auto count = static_cast<std::size_t>(tables);
+  const std::uint64_t key = key_of(seed, purpose);
+  std::vector<Stream> stream(count);
+  std::vector<Index> left(count, total);
+  for (std::size_t t = 0; t < count; ++t)
+    stream[t] = {
+        mix64(key ^ mix64(static_cast<std::uint64_t>(first) + t + 2 * kGoldenStep))};
+  std::vector<double> rest(cells + 1, 0.0);
+  for (std::size_t c = cells; c-- > 0;) rest[c] = rest[c + 1] + probability[c];
+  for (std::size_t c = 0; c < cells; ++c) {
+    if (probability[c] <= 0) continue;
+    if (rest[c + 1] <= 0) {
+      for (std::size_t t = 0; t < count; ++t) counts[t * cells + c] = left[t];
+      break;
+    }
+    const double p = std::min(1.0, probability[c] / rest[c]);
+    for (std::size_t t = 0; t < count; ++t) {
+      const Index hits = draw_binomial(left[t], p, stream[t]);
+      counts[t * cells + c] = hits;
+      left[t] -= hits;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/lapack.h"
+#include "core/multinomial.h"
 #include "core/sums.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/interval.h"
@@ -184,16 +185,14 @@ CountTables bootstrap_counts(const std::vector<Index>& counts, Index replicates,
   for (const Index count : counts)
     require_option(count >= 0, "bootstrap", "counts", count, ">= 0");
   CountTables tables(replicates, counts.size());
-  const Multinomial multinomial(std::vector<double>(counts.begin(), counts.end()));
+  const std::vector<double> share(counts.begin(), counts.end());
   const Index total = std::accumulate(counts.begin(), counts.end(), Index{0});
   if (total == 0) return tables;
   constexpr Index kTables = 256;  // of one piece of work
   exec.for_each((replicates + kTables - 1) / kTables, [&](Index piece) {
-    const Index last = std::min(replicates, (piece + 1) * kTables);
-    for (Index r = piece * kTables; r < last; ++r) {
-      Rng rng(exec.seed, "bootstrap counts", static_cast<std::uint64_t>(r));
-      multinomial.draw(total, rng, tables[r]);
-    }
+    const Index first = piece * kTables, size = std::min(kTables, replicates - first);
+    draw_tables(total, share, exec.seed, "bootstrap counts", first, size,
+                tables[first].data());
   });
   return tables;
 }

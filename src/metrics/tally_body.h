@@ -89,10 +89,11 @@ FMD_TARGET void fix_points(const TallyInput& in, TallyRows& rows) {
     rows.squares[i] = units(s * s, kScoreShift);
     rows.top_units[i] = units(rows.top[i], kScoreShift);
   }
-  for (Index i = 0; i < n; ++i) {
-    const double x = rows.label_p[i] > 0x1p-52 ? rows.label_p[i] : 0x1p-52;
-    rows.loss[i] = units(minus_log(x), kLossShift);
-  }
+  // Two loops: in one, the compiler would branch on the constant.
+  alignas(64) double x[kTallyRows];
+  for (Index i = 0; i < n; ++i)
+    x[i] = rows.label_p[i] > 0x1p-52 ? rows.label_p[i] : 0x1p-52;
+  for (Index i = 0; i < n; ++i) rows.loss[i] = units(minus_log(x[i]), kLossShift);
 }
 
 FMD_TARGET bool take_labels(const TallyInput& in, TallyRows& rows) {
@@ -128,11 +129,12 @@ FMD_TARGET void take_outcomes(const TallyInput& in, TallyRows& rows) {
     const std::uint32_t known = rows.label[i] == favorable ? 2 : 1;
     rows.bin[i] = (rows.label[i] == 0 ? 0 : known) * kFine + bin;
   }
+  alignas(64) std::uint32_t bin[kTallyRows];
   for (Index i = 0; i < n; ++i) {
     const auto tenth = static_cast<std::int32_t>(rows.top[i] * kTenths);
-    const auto bin = static_cast<std::uint32_t>(tenth < kTenths ? tenth : kTenths - 1);
-    rows.coarse[i] = rows.label[i] == 0 ? kTenths : bin;
+    bin[i] = static_cast<std::uint32_t>(tenth < kTenths ? tenth : kTenths - 1);
   }
+  for (Index i = 0; i < n; ++i) rows.coarse[i] = rows.label[i] == 0 ? kTenths : bin[i];
   if (in.classes == 2)
     for (Index i = 0; i < n; ++i) rows.hit[i] = rows.label[i] == 2 ? 1 : 0;
 }

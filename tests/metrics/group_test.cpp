@@ -233,7 +233,7 @@ RC_GTEST_PROP(GroupReport, TheOrderOfRowsDoesNotMatter, ()) {
     other.scored.decision[i] = problem.scored.decision[from];
     other.code[i] = problem.code[from];
   }
-  const GroupOptions options{.replicates = 300, .min_rows = 5, .min_label = 2};
+  const GroupOptions options{.replicates = 60, .min_rows = 5, .min_label = 2};
   const auto a = report_of(problem, {"A", "B", "C"}, options);
   const auto b = report_of(other, {"A", "B", "C"}, options);
   for (std::size_t m = 0; m < a.measures.size(); ++m) {
@@ -249,7 +249,7 @@ RC_GTEST_PROP(GroupReport, RenumberingTheGroupsPermutesThem, ()) {
   Problem turned = problem;  // A B C -> C A B
   for (auto& c : turned.code) c = c < 0 ? c : (c + 1) % 3;
   const GroupOptions first{
-      .replicates = 300, .min_rows = 5, .min_label = 2, .reference = 0};
+      .replicates = 60, .min_rows = 5, .min_label = 2, .reference = 0};
   GroupOptions second = first;
   second.reference = 1;
   const auto a = report_of(problem, {"A", "B", "C"}, first);
