@@ -17,10 +17,11 @@ import platform
 import shutil
 import tempfile
 
+from audit_rivals import audit
 from influence_rivals import influence
 from measure import last_line, row, run_process, run_program, say, shortest
 
-PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "commands")
+PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "commands")
 
 
 def training(build, out, rivals, quick):
@@ -206,6 +207,7 @@ def main():
              "curvature": lambda: curvature(build, quick),
              "unlearning": lambda: unlearning(build, quick),
              "scoring": lambda: scoring(build, quick),
+             "audit": lambda: audit(build, out, pythons.get("bench"), quick),
              "commands": lambda: commands(build, quick)}
     rows = [line for name in PARTS if options.only in (None, name) for line in parts[name]()]
     machine["load_after"] = os.getloadavg()[0]

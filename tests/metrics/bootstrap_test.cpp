@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -167,6 +168,59 @@ TEST(BootstrapCounts, KeepsTotalsAndEmptyCells) {
     const double share = static_cast<double>(counts[static_cast<std::size_t>(k)]) / 1000;
     EXPECT_NEAR(mean(k), 1000 * share, 5 * std::sqrt(1000 * share * (1 - share) / 4000));
   }
+}
+
+TEST(BootstrapCounts, AreTheMultinomialNumbersOfEachStream) {
+  for (const std::vector<Index>& counts :
+       {std::vector<Index>{3120, 411, 902, 77, 2811, 1205, 640, 834},
+        {5, 0, 3, 1'000'000, 40, 0},
+        {0, 0, 7},
+        {1'000'000'000'000, 3, 2'000'000'000'000}}) {
+    Index total = 0;
+    for (const Index n : counts) total += n;
+    const auto tables = bootstrap_counts(counts, 700, {.seed = 5});
+    for (Index r = 0; r < 700; ++r) {
+      Rng rng(5, "bootstrap counts", static_cast<std::uint64_t>(r));
+      std::vector<Index> expected;
+      rng.multinomial(total, std::vector<double>(counts.begin(), counts.end()), expected);
+      const auto table = tables[r];
+      ASSERT_EQ(std::vector<Index>(table.begin(), table.end()), expected) << r;
+    }
+  }
+}
+
+TEST(BootstrapCounts, HaveTheChiSquareOfMultinomialTables) {
+  const std::vector<Index> counts{3120, 411, 902, 77, 2811, 1205, 640, 834};
+  const Index replicates = 20000;
+  const auto tables = bootstrap_counts(counts, replicates, {});
+  // Pearson's statistic of each table has mean 7 and variance 14 + (sum n/m - 78) / n.
+  double sum = 0, squares = 0, variance = 14, total = 0;
+  for (const Index n : counts) total += static_cast<double>(n);
+  for (const Index n : counts) variance += 1 / static_cast<double>(n);
+  variance -= (64 + 2 * 8 - 2) / total;
+  std::vector<Index> below(10, 0);  // tenths of the chi-square distribution with 7 degrees
+  const double tenths[] = {2.83311, 3.82232, 4.67133, 5.49323, 6.34581,
+                           7.28321, 8.38343, 9.80325, 12.01704};
+  for (Index r = 0; r < replicates; ++r) {
+    double x = 0;
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+      const double m = static_cast<double>(counts[k]),
+                   d = static_cast<double>(tables[r][k]) - m;
+      x += d * d / m;
+    }
+    sum += x;
+    squares += x * x;
+    ++below[static_cast<std::size_t>(std::upper_bound(tenths, tenths + 9, x) - tenths)];
+  }
+  const double mean = sum / static_cast<double>(replicates);
+  EXPECT_NEAR(mean, 7, 4 * std::sqrt(14.0 / static_cast<double>(replicates)));
+  EXPECT_NEAR(squares / static_cast<double>(replicates) - mean * mean, variance, 0.8);
+  double chi_square = 0;
+  for (const Index n : below) {
+    const double d = static_cast<double>(n) - 0.1 * static_cast<double>(replicates);
+    chi_square += d * d / (0.1 * static_cast<double>(replicates));
+  }
+  EXPECT_LT(chi_square, 27.9);  // 99.9 % of 9 degrees of freedom
 }
 
 TEST(BootstrapCounts, SpreadsAsResampledRowsDo) {

@@ -185,5 +185,83 @@ TEST(AuditSlow, ShuffledRaceHasNoDifference) {
   EXPECT_GE(held, 90);
 }
 
+TEST(Audit, JsonHasEveryRateAndMeasureWithAnIntervalOrAReason) {
+  const auto json = nlohmann::json::parse(
+      to_json(audit(made_up_model(), test::number_of_columns(1000, 2))));
+  const auto complete = [](const auto& figure) {
+    return figure["value"].is_null()
+               ? !figure["reason"].template get<std::string>().empty()
+               : figure["low"].is_number() && figure["high"].is_number();
+  };
+  const auto& attribute = json["attributes"][0];
+  for (const std::string& name : metric_names({"all"})) {
+    const auto& of = attribute["groups"][0]["rates"].contains(name)
+                         ? attribute["groups"][0]["rates"][name]
+                         : attribute["measures"][name];
+    EXPECT_TRUE(complete(of)) << name << " " << of;
+  }
+}
+
+TEST(Audit, TheScreenShowsTheMetricsThatWereAskedFor) {
+  AuditReport report = audit(made_up_model(), test::number_of_columns(1000, 2));
+  EXPECT_EQ(screen(report).find("MEASURES"), std::string::npos);
+  report.shown = metric_names({"ppv", "disparate_impact"});
+  const std::string text = screen(report);
+  EXPECT_NE(text.find("\n  ppv "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  disparate_impact "), std::string::npos);
+  EXPECT_EQ(text.find("\n  npv "), std::string::npos);
+  report.shown = metric_names({"all"});
+  std::size_t begin = 0;
+  const std::string all = screen(report);
+  for (std::size_t end; (end = all.find('\n', begin)) != std::string::npos; begin = end + 1)
+    EXPECT_LE(end - begin, 80u) << all.substr(begin, end - begin);
+  EXPECT_ERROR(metric_names({"accuracy", "nothing"}), ErrorKind::bad_option,
+               "nothing is unknown");
+}
+
+TEST(Audit, LimitsTakeRatiosAndAccuraciesByTheirSense) {
+  const AuditReport report = audit(made_up_model(), test::number_of_columns(4000, 2));
+  const AttributeAudit& group = report.attributes[0];
+  const auto verdict = [&](const char* limit) {
+    return judge_limit(group, parse_limit(limit)).verdict;
+  };
+  const Interval& ratio = group.groups.find("disparate_impact")->value;
+  ASSERT_LT(ratio.high, 0.99);
+  EXPECT_EQ(verdict("disparate_impact=.99"), Verdict::fail);
+  EXPECT_EQ(verdict("disparate_impact=.01"), Verdict::pass);
+  EXPECT_EQ(verdict("unbiased_accuracy=.99"), Verdict::fail);
+  EXPECT_EQ(verdict("unbiased_accuracy=.1"), Verdict::pass);
+  EXPECT_EQ(verdict("statistical_parity_difference=.9"), Verdict::pass);
+  EXPECT_EQ(verdict("statistical_parity_difference=.0001"), Verdict::fail);
+  EXPECT_ERROR(verdict("disparate_impact=1.5"), ErrorKind::bad_option, "between 0 and 1");
+}
+
+TEST(Audit, WeightsChangeRatesAndCountAsFewerRows) {
+  const Model model = made_up_model();
+  Table table = test::number_of_columns(2000, 2);
+  Column weight;
+  weight.name = "w";
+  weight.kind = ColumnKind::number;
+  for (Index i = 0; i < 2000; ++i) weight.numbers.push_back(i % 4 == 0 ? 5 : 1);
+  const Study study = make_study(model, table, model.task, false, {});
+  const auto plain = audit_model(model, study, {std::nullopt, std::nullopt}, {}, {});
+  EXPECT_ERROR(
+      audit_model(model, study, {std::nullopt, std::nullopt}, {.weighted = true}, {}),
+      ErrorKind::bad_option, "--weight");
+  Scored scored = score(model, study, {}, {});
+  for (const double w : weight.numbers) scored.weight.push_back(static_cast<float>(w));
+  const auto weighted =
+      audit_scores(scored, model.task, {{&study.attributes[0], Reads::yes, {}, "flip"}},
+                   {.weighted = true}, {});
+  EXPECT_TRUE(weighted.weighted);
+  // (500 5 + 1500)^2 / (500 25 + 1500) of 2,000 rows.
+  const double rows = 4000.0 * 4000 / 14000;
+  EXPECT_NEAR((weighted.accuracy.high - weighted.accuracy.low) /
+                  (plain.accuracy.high - plain.accuracy.low),
+              std::sqrt(2000 / rows), 0.05);
+  EXPECT_LT(weighted.attributes[0].groups.groups[0].effective_rows,
+            static_cast<double>(weighted.attributes[0].groups.groups[0].rows));
+}
+
 }  // namespace
 }  // namespace fmd
