@@ -26,7 +26,7 @@ int main() {
 
   // The flip gap of sex on the test rows, as a function of theta.
   const auto sex = static_cast<std::size_t>(test.find("sex"));
-  const fmd::StudyPairs made = fmd::make_flip_pairs(model, test, sex, {}, exec);
+  const fmd::StudyPairs made = fmd::make_flip_pairs(model, test, sex, {});
   const fmd::PairSet pairs = made.set(test);
   const auto co = fmd::make_measure("co");
   const fmd::BiasTarget target{co.get(), {.pairs = &pairs, .rows = {}, .group = {}}};

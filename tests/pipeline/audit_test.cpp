@@ -244,14 +244,14 @@ TEST(Audit, WeightsChangeRatesAndCountAsFewerRows) {
   weight.kind = ColumnKind::number;
   for (Index i = 0; i < 2000; ++i) weight.numbers.push_back(i % 4 == 0 ? 5 : 1);
   const Study study = make_study(model, table, model.task, false, {});
-  const auto plain = audit_model(model, study, {std::nullopt, std::nullopt}, {}, {});
-  EXPECT_ERROR(
-      audit_model(model, study, {std::nullopt, std::nullopt}, {.weighted = true}, {}),
-      ErrorKind::bad_option, "--weight");
+  const std::vector<std::optional<StudyPairs>> none(2);
+  const auto plain = audit_model(model, study, none, {}, {});
+  EXPECT_ERROR(audit_model(model, study, none, {.weighted = true}, {}),
+               ErrorKind::bad_option, "--weight");
   Scored scored = score(model, study, {}, {});
   for (const double w : weight.numbers) scored.weight.push_back(static_cast<float>(w));
   const auto weighted =
-      audit_scores(scored, model.task, {{&study.attributes[0], Reads::yes, {}, "flip"}},
+      audit_scores(scored, model.task, {{&study.attributes[0], Reads::yes, {}, "flip", {}}},
                    {.weighted = true}, {});
   EXPECT_TRUE(weighted.weighted);
   // (500 5 + 1500)^2 / (500 25 + 1500) of 2,000 rows.
