@@ -32,6 +32,10 @@ void add_groups(const GroupReport& report, Lines& lines) {
     lines.add(name, g.value, "fpr", g.fpr, g.negatives);
     lines.add(name, g.value, "accuracy", g.accuracy, g.rows);
     lines.add(name, g.value, "mean_score", {g.mean_score, kUndefined, kUndefined}, g.rows);
+    for (const Figure& rate : g.rates)
+      if (rate.name != "selection_rate" && rate.name != "tpr" && rate.name != "fpr" &&
+          rate.name != "accuracy" && rate.name != "mean_score")
+        lines.add(name, g.value, rate.name, rate.value, g.rows, rate.reason);
   }
   const auto value = [&](int g) {
     return report.groups[static_cast<std::size_t>(g)].value;

@@ -105,7 +105,7 @@ std::string baseline_part(const AuditReport& r) {
       "| measure | about | before | after | change of its size | "
       "|\n|---|---|---|---|---|---|\n";
   for (const FigureChange& c : b.changes) {
-    if (c.direction == Direction::unclear) continue;
+    if (c.direction == Direction::unclear || !is_shown(r, c.after)) continue;
     const std::string& attribute = c.after.attribute;
     out += fmt::format("| {} | {} | {} | {} | {} | {} |\n",
                        cell(c.after.measure + (attribute.empty() ? "" : ":" + attribute)),

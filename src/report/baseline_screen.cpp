@@ -1,7 +1,6 @@
 #include "report/baseline_screen.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -37,16 +36,18 @@ std::string baseline_part(const AuditReport& report) {
       "\n";
   std::vector<const FigureChange*> told;
   for (const FigureChange& c : b.changes)
-    if (c.direction != Direction::unclear) told.push_back(&c);
+    if (c.direction != Direction::unclear && is_shown(report, c.after)) told.push_back(&c);
   std::stable_sort(told.begin(), told.end(), [](const auto* x, const auto* y) {
-    if (x->direction != y->direction) return x->direction == Direction::worse;
-    return std::abs(x->change.value) > std::abs(y->change.value);
+    return x->direction == Direction::worse && y->direction != Direction::worse;
   });
   if (!told.empty())
     out += fmt::format("  {:<35} {:>6} {:>6} {:>6}\n", "", "before", "after", "change");
   for (std::size_t i = 0; i < std::min(told.size(), kMostLines); ++i) out += line(*told[i]);
-  if (told.size() > kMostLines)
-    out += fmt::format("  {} more: --json\n", told.size() - kMostLines);
+  const std::size_t lines = std::min(told.size(), kMostLines);
+  const auto more =
+      static_cast<std::size_t>(b.count(Direction::worse) + b.count(Direction::better)) -
+      lines;
+  if (more > 0) out += fmt::format("  {} more: --json\n", more);
   out += fmt::format("  {} worse, {} better, {} not told apart", b.count(Direction::worse),
                      b.count(Direction::better), b.count(Direction::unclear));
   if (!b.gone.empty() || !b.fresh.empty())

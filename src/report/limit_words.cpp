@@ -1,5 +1,7 @@
 #include "report/limit_words.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "report/text.h"
@@ -51,6 +53,15 @@ std::string verdict_words(const AuditReport& report) {
                   report.limits.size() == 1 ? "limit" : "limits", failed);
   if (unclear > 0) out += fmt::format(", {} without enough evidence", unclear);
   return out;
+}
+
+bool is_shown(const AuditReport& report, const AuditFigure& figure) {
+  const AttributeAudit* audit = report.find(figure.attribute);
+  const GroupMeasure* measure =
+      audit == nullptr ? nullptr : audit->groups.find(figure.measure);
+  if (measure == nullptr || !measure->by_name) return true;
+  return std::find(report.shown.begin(), report.shown.end(), figure.measure) !=
+         report.shown.end();
 }
 
 std::string pairing_words(const BaselineReport& baseline) {

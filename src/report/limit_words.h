@@ -13,6 +13,8 @@ namespace fmd {
 [[nodiscard]] std::string verdict_words(
     const AuditReport& report);  // "FAIL, 2 limits, ..."
 [[nodiscard]] std::string shout(Verdict verdict);
+// A figure that the screen shows: the usual ones, and further ones that were asked for.
+[[nodiscard]] bool is_shown(const AuditReport& report, const AuditFigure& figure);
 // How the intervals of changes were made.
 [[nodiscard]] std::string pairing_words(const BaselineReport& baseline);
 
