@@ -55,11 +55,13 @@ int run(const Args& args) {
       files.append(args.out, text);
     }
   };
-  put(header(model.task));
   Index rows = 0;
-  for (Study block; stream.next(block, "scoring"); rows += block.size())
-    put(lines(model.task, block,
-              all_probabilities(*model.head, block.rows(), model.theta, session.exec())));
+  for (Study block; stream.next(block, "scoring"); rows += block.size()) {
+    const Matrix p =
+        all_probabilities(*model.head, block.rows(), model.theta, session.exec());
+    if (rows == 0) put(header(model.task));
+    put(lines(model.task, block, p));
+  }
   if (args.out.empty()) return 0;
   files.commit();
   if (args.common.json) {
