@@ -14,7 +14,8 @@ constexpr Index kTables = 64;  // at a time: everything stays in the first-level
 
 struct FirstTry {
   std::uint64_t key[kTables], counter[kTables];
-  double n[kTables], v[kTables], u[kTables], k[kTables], state[kTables];
+  double n[kTables], v[kTables], u[kTables], k[kTables];
+  std::int64_t state[kTables];
 };
 
 }  // namespace

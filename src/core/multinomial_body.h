@@ -24,12 +24,15 @@ FMD_TARGET void first_try(FirstTry& t, Index count, double p) {
     const double a = -0.0873 + 0.0248 * b + 0.01 * p;
     const double edge = 0.5 - std::abs(t.u[i]);
     const double x = (2 * a / edge + b) * t.u[i] + n * p + 0.5;
+    // Masks, not branches: all bits of an integer set where a condition holds.
     const double near = (x + 0x1p52) - 0x1p52;
-    t.k[i] = near - (near > x ? 1.0 : 0.0);
-    const double inside = (x >= 0 ? 1.0 : 0.0) * (x < n + 1 ? 1.0 : 0.0);
-    const double sure =
-        (edge >= 0.07 ? 1.0 : 0.0) * ((0.92 - t.v[i]) * b >= 4.2 ? 1.0 : 0.0);
-    t.state[i] = inside * (1 + sure);  // 0 refused, 1 to be looked at, 2 accepted
+    const std::int64_t above = near > x ? -1 : 0;
+    const std::int64_t one = std::bit_cast<std::int64_t>(1.0);
+    t.k[i] = near - std::bit_cast<double>(above & one);
+    const std::int64_t inside = (x >= 0 ? -1 : 0) & (x < n + 1 ? -1 : 0);
+    const std::int64_t sure =
+        (edge >= 0.07 ? -1 : 0) & ((0.92 - t.v[i]) * b >= 4.2 ? -1 : 0);
+    t.state[i] = (inside & 1) + (inside & sure & 1);  // 0 refused, 1 unsure, 2 accepted
   }
 }
 

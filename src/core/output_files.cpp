@@ -5,6 +5,7 @@
 
 #include "core/disk.h"
 #include "core/journal.h"
+#include "core/signals.h"
 #include "fmd/core/file.h"
 
 namespace fs = std::filesystem;
@@ -107,6 +108,7 @@ struct OutputFiles::State {
     if (const auto known = find(resolved); known != outputs.end()) return *known;
     journal::finish_pending(resolved);
     check_free(resolved, options.force);
+    const HoldSignals hold;  // a file that is there is remembered
     outputs.push_back(
         {.target = resolved, .file = journal::claim_temporary(resolved), .written = false});
     disk::remember(journal::temporary_of(resolved));

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/signals.h"
+
 namespace fmd {
 namespace {
 
@@ -71,6 +73,7 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
   threads = std::clamp(threads, 1, 64);
   state_->threads.reserve(static_cast<std::size_t>(threads));
+  const HoldSignals hold;  // threads inherit it: signals go to those who know of them
   try {
     for (int t = 1; t < threads; ++t)
       state_->threads.emplace_back([state = state_.get()] { state->work_loop(); });

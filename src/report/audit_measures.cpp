@@ -62,11 +62,13 @@ std::string measures_of(const GroupReport& g, const std::vector<std::string>& sh
   std::string out;
   for (const GroupMeasure& m : g.measures) {
     if (!has(shown, m.name)) continue;
-    out +=
+    std::string line =
         m.reason.empty()
-            ? fmt::format("  {:<36} {:>6} {:<16} {}\n", m.name, text::bare(m.value.value),
+            ? fmt::format("  {:<36} {:>6} {:<16} {}", m.name, text::bare(m.value.value),
                           text::range(m.value), text::clip(whom(g, m), 16))
-            : fmt::format("  {:<36} {:>6} {}\n", m.name, "-", text::wrap(m.reason, 46, 46));
+            : fmt::format("  {:<36} {:>6} {}", m.name, "-", text::wrap(m.reason, 46, 46));
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
   }
   return out;
 }

@@ -124,11 +124,11 @@ TEST(Solvers, TheCheaperOneIsTaken) {
   const Vector theta = Vector::Zero(6);
   const auto few = make_inverse_hessian(head, small.rows(), theta, {}, {});
   EXPECT_EQ(few->apply(Vector::Ones(6)).summary.solver, "cholesky");
-  const auto wide = test::random_problem({.rows = 40000, .cols = 60, .classes = 8});
-  const LinearHead many(60, 8);
+  const auto wide = test::random_problem({.rows = 20000, .cols = 100, .classes = 12});
+  const LinearHead many(100, 12);
   const auto cg = make_inverse_hessian(many, wide.rows(), Vector::Zero(many.parameters()),
                                        {.l2 = 1e-3}, {});
-  EXPECT_EQ(cg->apply(gradients(60, 8, 1)).summary.solver, "cg");
+  EXPECT_EQ(cg->apply(gradients(100, 12, 1)).summary.solver, "cg");
 }
 
 TEST(Solvers, NonConvergenceIsReportedNotThrown) {

@@ -127,17 +127,17 @@ TEST(GroupFigures, ScoresOfRowsAndOfHistogramsAgree) {
   std::vector<double> score;
   std::vector<bool> positive;
   for (std::size_t i = 0; i < p.code.size(); ++i) {
-    if (p.code[i] != 2) continue;
+    if (p.code[i] != 0) continue;
     score.push_back(p.scored.p(static_cast<Index>(i), 1));
     positive.push_back(p.scored.y[i] == 1);
   }
   const ScoreRuns runs = score_runs(score, positive);
   for (const ScoreMetricInfo& metric : score_metrics()) {
     const double exact = metric.value(runs);
-    EXPECT_CLOSE(rate(rows, 2, metric.name).value.value, exact, 1e-12) << metric.name;
-    EXPECT_NEAR(rate(bins, 2, metric.name).value.value, exact, 0.004) << metric.name;
+    EXPECT_CLOSE(rate(rows, 0, metric.name).value.value, exact, 1e-12) << metric.name;
+    EXPECT_NEAR(rate(bins, 0, metric.name).value.value, exact, 0.004) << metric.name;
   }
-  EXPECT_CLOSE(rate(rows, 2, "auc").value.value, auc(score, positive), 1e-12);
+  EXPECT_CLOSE(rate(rows, 0, "auc").value.value, auc(score, positive), 1e-12);
   // Hanley and McNeil's standard error of an area.
   const double area = auc(score, positive), q1 = area / (2 - area),
                q2 = 2 * area * area / (1 + area);
@@ -147,7 +147,7 @@ TEST(GroupFigures, ScoresOfRowsAndOfHistogramsAgree) {
   const double error = std::sqrt(
       (area * (1 - area) + (n1 - 1) * (q1 - area * area) + (n0 - 1) * (q2 - area * area)) /
       (n1 * n0));
-  const Interval& found = rate(rows, 2, "auc").value;
+  const Interval& found = rate(rows, 0, "auc").value;
   EXPECT_NEAR((found.high - found.low) / 2, 1.96 * error, 0.5 * error);
 }
 

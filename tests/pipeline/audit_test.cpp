@@ -226,7 +226,7 @@ TEST(Audit, LimitsTakeRatiosAndAccuraciesByTheirSense) {
     return judge_limit(group, parse_limit(limit)).verdict;
   };
   const Interval& ratio = group.groups.find("disparate_impact")->value;
-  ASSERT_LT(ratio.high, 0.99);
+  ASSERT_TRUE(ratio.high < 0.95 || ratio.low > 1.05);
   EXPECT_EQ(verdict("disparate_impact=.99"), Verdict::fail);
   EXPECT_EQ(verdict("disparate_impact=.01"), Verdict::pass);
   EXPECT_EQ(verdict("unbiased_accuracy=.99"), Verdict::fail);
@@ -244,7 +244,7 @@ TEST(Audit, WeightsChangeRatesAndCountAsFewerRows) {
   weight.kind = ColumnKind::number;
   for (Index i = 0; i < 2000; ++i) weight.numbers.push_back(i % 4 == 0 ? 5 : 1);
   const Study study = make_study(model, table, model.task, false, {});
-  const std::vector<std::optional<StudyPairs>> none(2);
+  const std::vector<std::optional<StudyPairs>> none(study.attributes.size());
   const auto plain = audit_model(model, study, none, {}, {});
   EXPECT_ERROR(audit_model(model, study, none, {.weighted = true}, {}),
                ErrorKind::bad_option, "--weight");
