@@ -18,6 +18,7 @@
 #include "fmd/data/csv.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/encoder.h"
+#include "fmd/data/npy.h"
 #include "fmd/data/pair_plan.h"
 #include "fmd/data/split.h"
 #include "fmd/data/table.h"

@@ -113,6 +113,14 @@ std::span<const std::uint8_t> FileView::bytes() const {
   return state_->read;
 }
 
+void FileView::forget(std::size_t first, std::size_t last) const {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  first = (first + page - 1) / page * page;
+  last = last / page * page;
+  if (state_->mapped == nullptr || first >= last) return;
+  ::madvise(static_cast<char*>(state_->mapped) + first, last - first, MADV_DONTNEED);
+}
+
 std::string_view FileView::text() const {
   const auto all = bytes();
   return {reinterpret_cast<const char*>(all.data()), all.size()};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,7 @@ std::string_view undouble_quotes(std::string_view text, std::string& scratch) {
 CsvScanner::CsvScanner(std::string_view text, std::string source, const CsvOptions& options)
     : at_(text.data()),
       end_(text.data() + text.size()),
+      limit_(end_),
       source_(std::move(source)),
       comment_(options.comment),
       max_field_(to_size(std::max<Index>(options.max_field, 1))),
@@ -53,7 +55,7 @@ void CsvScanner::fail(const std::string& what, const std::string& hint) const {
 }
 
 bool CsvScanner::find_record() {
-  while (at_ != end_) {
+  while (at_ < limit_) {
     const char* p = at_;
     while (p != end_ && is_blank(*p)) ++p;
     if (p != end_ && *p == '\r' && (p + 1 == end_ || p[1] == '\n')) ++p;
@@ -62,6 +64,7 @@ bool CsvScanner::find_record() {
         !comment_.empty() && std::string_view(at_, end_).starts_with(comment_);
     if (!blank && !comment) return true;
     const void* newline = std::memchr(at_, '\n', static_cast<std::size_t>(end_ - at_));
+    if (newline == nullptr && open_end_) return false;
     at_ = newline == nullptr ? end_ : static_cast<const char*>(newline) + 1;
     ++line_;
   }
@@ -73,6 +76,32 @@ bool CsvScanner::next() {
   cells_.clear();
   record_line_ = line_;
   const char* begin = at_;
+  if (!open_end_) {
+    read_record();
+  } else {
+    // What reaches the end may look different when more is there, an error too.
+    bool failed = false;
+    std::exception_ptr error;
+    try {
+      read_record();
+    } catch (const Error&) {
+      error = std::current_exception();
+      failed = true;
+    }
+    if (at_ == end_ && (failed || end_[-1] != '\n')) {
+      seek(begin, record_line_);
+      return false;
+    }
+    if (failed) std::rethrow_exception(error);
+  }
+  const char* last = at_;
+  if (last != begin && last[-1] == '\n') --last;
+  if (last != begin && last[-1] == '\r') --last;
+  record_ = std::string_view(begin, last);
+  return true;
+}
+
+void CsvScanner::read_record() {
   do {
     while (at_ != end_ && is_blank(*at_)) ++at_;
     if (at_ != end_ && *at_ == '"') {
@@ -81,11 +110,6 @@ bool CsvScanner::next() {
       read_plain();
     }
   } while (!end_of_record());
-  const char* last = at_;
-  if (last != begin && last[-1] == '\n') --last;
-  if (last != begin && last[-1] == '\r') --last;
-  record_ = std::string_view(begin, last);
-  return true;
 }
 
 void CsvScanner::add(RawCell cell) {
@@ -107,6 +131,7 @@ void CsvScanner::read_quoted() {
   while (true) {
     const void* found = std::memchr(at_, '"', static_cast<std::size_t>(end_ - at_));
     if (found == nullptr) {
+      at_ = end_;
       fail("a quote is opened and never closed",
            "close it, or write \"\" for a quote in a text");
     }

@@ -10,8 +10,18 @@ namespace fmd {
 
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-// The text without its byte order mark. Throws Error(bad_csv) for UTF-16, a NUL byte and
-// bytes that are no UTF-8, naming the line.
+// The text without its byte order mark; throws Error(bad_csv) for UTF-16. Looks at the
+// first bytes only.
+[[nodiscard]] std::string_view start_of_text(std::string_view text,
+                                             const std::string& source);
+
+// Offset of the first byte that is NUL or no UTF-8, or the text's size.
+[[nodiscard]] std::size_t first_bad_byte(std::string_view text);
+
+// The error for a bad byte at this line.
+[[noreturn]] void fail_bad_byte(char byte, const std::string& source, Index line);
+
+// All of the above for a whole text.
 [[nodiscard]] std::string_view checked_text(std::string_view text,
                                             const std::string& source);
 
@@ -34,6 +44,22 @@ class CsvScanner {
 
   // To the next record; false at the end. Blank lines and comments are passed over.
   bool next();
+
+  // The text may go on behind its end: a record that reaches the end is not read. next()
+  // then gives false, and at() is where that record begins.
+  void set_open_end(bool open) { open_end_ = open; }
+  // Records that begin here or behind are not read.
+  void set_limit(const char* limit) { limit_ = limit; }
+  void set_text(std::string_view text) {
+    at_ = text.data();
+    limit_ = end_ = at_ + text.size();
+  }
+  void seek(const char* at, Index line) {
+    at_ = at;
+    line_ = line;
+  }
+  [[nodiscard]] const char* at() const { return at_; }  // what next() will look at
+  [[nodiscard]] Index line_at() const { return line_; }
   [[nodiscard]] const std::vector<RawCell>& cells() const { return cells_; }
   [[nodiscard]] Index line() const { return record_line_; }
   [[nodiscard]] std::string_view record() const { return record_; }  // without the line end
@@ -46,6 +72,7 @@ class CsvScanner {
 
  private:
   bool find_record();
+  void read_record();
   void read_quoted();
   void read_plain();
   bool end_of_record();  // after a cell: true at a line end, false at a comma
@@ -54,6 +81,8 @@ class CsvScanner {
 
   const char* at_;
   const char* end_;
+  const char* limit_;
+  bool open_end_ = false;
   std::string source_;
   std::string comment_;
   std::size_t max_field_, max_columns_;

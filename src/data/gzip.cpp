@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -12,22 +13,9 @@
 namespace fmd {
 namespace {
 
-class Inflater {
- public:
-  Inflater() {
-    std::memset(&stream, 0, sizeof(stream));
-    if (inflateInit2(&stream, 15 + 16) != Z_OK) throw std::bad_alloc();
-  }
-  ~Inflater() { inflateEnd(&stream); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  z_stream stream;
-};
-
-[[noreturn]] void fail(const std::string& source, const std::string& what) {
-  throw Error(ErrorKind::bad_csv, fmt::format("{}: {}", source, what),
-              "copy or compress the file again; `gzip -t` tests it");
+Error damaged(const std::string& source, const std::string& what) {
+  return {ErrorKind::bad_csv, fmt::format("{}: {}", source, what),
+          "copy or compress the file again; `gzip -t` tests it"};
 }
 
 // The last four bytes tell the length of the text, which a damaged file may say wrong.
@@ -43,40 +31,103 @@ bool is_gzip(std::span<const std::uint8_t> bytes) {
   return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
 }
 
+struct GzipReader::State {
+  State(std::span<const std::uint8_t> all, std::string name, Index most)
+      : bytes(all), source(std::move(name)), max_bytes(most) {
+    std::memset(&stream, 0, sizeof(stream));
+    if (inflateInit2(&stream, 15 + 16) != Z_OK) throw std::bad_alloc();
+    begin();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { inflateEnd(&stream); }
+
+  void begin() {
+    stream.next_in = const_cast<Bytef*>(bytes.data());  // zlib only reads it
+    left = bytes.size();
+    total = 0;
+    ended = false;
+    error.reset();
+    if (bytes.size() < 18) error = damaged(source, "a gzip file that is cut off");
+  }
+
+  // Inflates once into `out`; how many bytes came, with `ended` and `error` set.
+  std::size_t step(std::span<char> out) {
+    const std::size_t fed = std::min<std::size_t>(left, std::size_t{1} << 30);
+    const std::size_t room = std::min<std::size_t>(out.size(), std::size_t{1} << 30);
+    stream.avail_in = static_cast<uInt>(fed);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(room);
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    left -= fed - stream.avail_in;
+    const std::size_t came = room - stream.avail_out;
+    total += static_cast<Index>(came);
+    if (total > max_bytes) {
+      error = damaged(source, fmt::format("unpacks to more than {} bytes", max_bytes));
+    } else if (status == Z_STREAM_END) {
+      // More members may follow; tape blocks are padded with zeros.
+      while (left > 0 && *stream.next_in == 0) ++stream.next_in, --left;
+      ended = left == 0;
+      if (!ended) inflateReset(&stream);
+    } else if (status == Z_BUF_ERROR ||
+               (status == Z_OK && left == 0 && stream.avail_out != 0)) {
+      error = damaged(source, "a gzip file that is cut off");
+    } else if (status != Z_OK) {
+      const char* what = stream.msg != nullptr ? stream.msg : "unknown";
+      error = damaged(source, fmt::format("a damaged gzip file ({})", what));
+    }
+    return came;
+  }
+
+  std::span<const std::uint8_t> bytes;
+  std::string source;
+  Index max_bytes;
+  z_stream stream;
+  std::size_t left = 0;
+  Index total = 0;
+  bool ended = false;
+  std::optional<Error> error;
+};
+
+GzipReader::GzipReader(std::span<const std::uint8_t> bytes, std::string source,
+                       Index max_bytes)
+    : state_(std::make_unique<State>(bytes, std::move(source),
+                                     std::max<Index>(max_bytes, 0))) {}
+
+GzipReader::~GzipReader() = default;
+
+std::size_t GzipReader::read(std::span<char> out) {
+  State& s = *state_;
+  std::size_t used = 0;
+  while (used < out.size() && !s.ended && !s.error) used += s.step(out.subspan(used));
+  if (used == 0 && s.error) throw *s.error;
+  return used;
+}
+
+bool GzipReader::at_end() const { return state_->ended; }
+
+double GzipReader::share() const {
+  const auto size = static_cast<double>(state_->bytes.size());
+  return (size - static_cast<double>(state_->left)) / size;
+}
+
+void GzipReader::rewind() {
+  inflateReset(&state_->stream);
+  state_->begin();
+}
+
 std::string gunzip(std::span<const std::uint8_t> bytes, const std::string& source,
                    Index max_bytes) {
   constexpr std::size_t kChunk = std::size_t{1} << 20;
-  if (bytes.size() < 18) fail(source, "a gzip file that is cut off");
-  const std::size_t limit = to_size(std::max<Index>(max_bytes, 0));
-  Inflater inflater;
-  z_stream& stream = inflater.stream;
-  stream.next_in = const_cast<Bytef*>(bytes.data());  // zlib only reads it
-  std::size_t left = bytes.size();
+  GzipReader reader(bytes, source, max_bytes);
   std::string text;
-  text.reserve(std::min(likely_size(bytes) + kChunk, limit + kChunk));
+  if (bytes.size() >= 18)
+    text.reserve(std::min(likely_size(bytes), to_size(std::max<Index>(max_bytes, 0))) +
+                 kChunk);
   std::size_t used = 0;
-  while (true) {
-    const std::size_t fed = std::min<std::size_t>(left, std::size_t{1} << 30);
+  while (!reader.at_end()) {
     text.resize(used + kChunk);
-    stream.avail_in = static_cast<uInt>(fed);
-    stream.next_out = reinterpret_cast<Bytef*>(text.data() + used);
-    stream.avail_out = static_cast<uInt>(kChunk);
-    const int status = inflate(&stream, Z_NO_FLUSH);
-    left -= fed - stream.avail_in;
-    used += kChunk - stream.avail_out;
-    if (used > limit) fail(source, fmt::format("unpacks to more than {} bytes", max_bytes));
-    if (status == Z_STREAM_END) {
-      // More members may follow; tape blocks are padded with zeros.
-      while (left > 0 && *stream.next_in == 0) ++stream.next_in, --left;
-      if (left == 0) break;
-      inflateReset(&stream);
-    } else if (status == Z_BUF_ERROR ||
-               (status == Z_OK && left == 0 && stream.avail_out != 0)) {
-      fail(source, "a gzip file that is cut off");
-    } else if (status != Z_OK) {
-      const char* what = stream.msg != nullptr ? stream.msg : "unknown";
-      fail(source, fmt::format("a damaged gzip file ({})", what));
-    }
+    used += reader.read({text.data() + used, kChunk});
   }
   text.resize(used);
   return text;

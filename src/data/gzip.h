@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -10,9 +11,28 @@ namespace fmd {
 
 [[nodiscard]] bool is_gzip(std::span<const std::uint8_t> bytes);
 
-// The text in a gzip file (one member or several in a row). Throws Error(bad_csv) when it
-// is damaged, cut off or longer than max_bytes; memory grows only with what is really
-// there.
+// The text in a gzip file (one member or several in a row), from its start to its end.
+class GzipReader {
+ public:
+  GzipReader(std::span<const std::uint8_t> bytes, std::string source, Index max_bytes);
+  ~GzipReader();
+  GzipReader(const GzipReader&) = delete;
+  GzipReader& operator=(const GzipReader&) = delete;
+
+  // Fills `out` as far as the text goes: fewer bytes only at its end, or before damage,
+  // which the next call throws. Throws Error(bad_csv) when the file is damaged, cut off, or
+  // unpacks to more than max_bytes.
+  [[nodiscard]] std::size_t read(std::span<char> out);
+  [[nodiscard]] bool at_end() const;
+  [[nodiscard]] double share() const;  // of the compressed bytes, 0 .. 1
+  void rewind();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The whole text. Throws as above; memory grows only with what is really there.
 [[nodiscard]] std::string gunzip(std::span<const std::uint8_t> bytes,
                                  const std::string& source, Index max_bytes);
 

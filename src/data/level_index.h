@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -10,64 +11,96 @@
 
 namespace fmd {
 
+// The bytes of a text of at most eight, the first one lowest, zeros above.
+[[nodiscard]] inline std::uint64_t short_bytes(const char* p, std::size_t size) {
+  if (size >= 4) {  // two loads that overlap
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    std::memcpy(&low, p, 4);
+    std::memcpy(&high, p + size - 4, 4);
+    return low | static_cast<std::uint64_t>(high) << (8 * (size - 4));
+  }
+  if (size >= 2) {
+    std::uint16_t low = 0;
+    std::uint16_t high = 0;
+    std::memcpy(&low, p, 2);
+    std::memcpy(&high, p + size - 2, 2);
+    return low | static_cast<std::uint64_t>(high) << (8 * (size - 2));
+  }
+  return size == 0 ? 0 : static_cast<unsigned char>(*p);
+}
+
 // Numbers distinct texts 0, 1, ... in order of first appearance. Open addressing over the
-// list of levels itself: a lookup touches one slot and one string, several times faster
-// than std::unordered_map on the short texts of tables.
+// list of levels itself; a text of at most eight bytes is its own key, so that finding it
+// touches one slot and no string.
 class LevelIndex {
  public:
   explicit LevelIndex(std::vector<std::string>& levels) : levels_(&levels) { rehash(64); }
 
   std::int32_t code(std::string_view text) {
-    if (last_ >= 0 && (*levels_)[static_cast<std::size_t>(last_)] == text) return last_;
-    const std::uint64_t hash = hash_of(text);
-    std::size_t at = static_cast<std::size_t>(hash) & mask_;
-    for (; slots_[at].code >= 0; at = (at + 1) & mask_) {
-      const Slot& slot = slots_[at];
-      if (slot.tag == tag_of(hash) &&
-          (*levels_)[static_cast<std::size_t>(slot.code)] == text) {
-        return last_ = slot.code;
-      }
-    }
-    return last_ = insert(text, hash, at);
+    const Key key = key_of(text);
+    const std::size_t at = place(key, text);
+    return slots_[at].code >= 0 ? slots_[at].code : insert(text, key, at);
   }
 
+  // -1 when it is not there. May be called from several threads at once.
+  [[nodiscard]] std::int32_t find(std::string_view text) const {
+    return slots_[place(key_of(text), text)].code;
+  }
+
+  // Forgets all; to be called when the list of levels has been cleared.
+  void reset() { rehash(64); }
+
  private:
+  struct Key {
+    std::uint64_t word;  // the text itself, or a hash of it
+    std::uint32_t size;
+  };
   struct Slot {
-    std::uint32_t tag = 0;
+    std::uint64_t word = 0;
+    std::uint32_t size = 0;
     std::int32_t code = -1;
   };
 
-  static std::uint32_t tag_of(std::uint64_t hash) {
-    return static_cast<std::uint32_t>(hash >> 32);
+  static Key key_of(std::string_view text) {
+    const auto size = static_cast<std::uint32_t>(text.size());
+    if (text.size() <= 8) return {short_bytes(text.data(), text.size()), size};
+    std::uint64_t hash = 0;
+    const char* p = text.data();
+    std::size_t left = text.size();
+    for (; left > 8; p += 8, left -= 8) hash = mix(hash ^ short_bytes(p, 8));
+    return {mix(hash ^ short_bytes(p, left)), size};
   }
 
-  static std::uint64_t hash_of(std::string_view text) {
-    std::uint64_t hash = 0x9e3779b97f4a7c15U ^ text.size();
-    const auto mix = [&hash](std::uint64_t word) {
-      hash = (hash ^ word) * 0xff51afd7ed558ccdU;
-      hash ^= hash >> 32;
-    };
-    while (text.size() >= 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, text.data(), 8);
-      mix(word);
-      text.remove_prefix(8);
+  static std::uint64_t mix(std::uint64_t word) {
+    word = (word ^ word >> 32) * 0xff51afd7ed558ccdU;
+    return word ^ word >> 29;
+  }
+
+  [[nodiscard]] std::size_t first_slot(const Key& key) const {
+    return static_cast<std::size_t>(mix(key.word + key.size) >> 8) & mask_;
+  }
+
+  // Where the text is, or would be.
+  [[nodiscard]] std::size_t place(const Key& key, std::string_view text) const {
+    std::size_t at = first_slot(key);
+    for (; slots_[at].code >= 0; at = (at + 1) & mask_) {
+      const Slot& slot = slots_[at];
+      if (slot.word == key.word && slot.size == key.size &&
+          (key.size <= 8 || (*levels_)[static_cast<std::size_t>(slot.code)] == text))
+        break;
     }
-    std::uint64_t rest = 0;
-    for (const char c : text) rest = rest << 8 | static_cast<unsigned char>(c);
-    mix(rest);
-    mix(hash >> 29);
-    return hash;
+    return at;
   }
 
-  std::int32_t insert(std::string_view text, std::uint64_t hash, std::size_t at) {
+  std::int32_t insert(std::string_view text, const Key& key, std::size_t at) {
     if (levels_->size() >=
         static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
       throw Error(ErrorKind::bad_csv, "a column has more than 2147483647 different values");
     }
     const auto code = static_cast<std::int32_t>(levels_->size());
     levels_->emplace_back(text);
-    slots_[at] = {tag_of(hash), code};
+    slots_[at] = {key.word, key.size, code};
     if (2 * levels_->size() > slots_.size()) rehash(2 * slots_.size());
     return code;
   }
@@ -77,17 +110,16 @@ class LevelIndex {
     slots_.assign(size, {});
     mask_ = size - 1;
     for (std::size_t i = 0; i < levels_->size(); ++i) {
-      const std::uint64_t hash = hash_of((*levels_)[i]);
-      std::size_t at = static_cast<std::size_t>(hash) & mask_;
+      const Key key = key_of((*levels_)[i]);
+      std::size_t at = first_slot(key);
       while (slots_[at].code >= 0) at = (at + 1) & mask_;
-      slots_[at] = {tag_of(hash), static_cast<std::int32_t>(i)};
+      slots_[at] = {key.word, key.size, static_cast<std::int32_t>(i)};
     }
   }
 
   std::vector<std::string>* levels_;
   std::vector<Slot> slots_;
   std::size_t mask_ = 0;
-  std::int32_t last_ = -1;
 };
 
 }  // namespace fmd

@@ -25,9 +25,41 @@ std::string Column::text(Index row) const {
   return code < 0 ? "" : levels[to_size(code)];
 }
 
-Index Table::rows() const {
-  return columns.empty() ? std::ssize(line) : columns.front().rows();
+Lines::Lines(std::initializer_list<Index> lines) {
+  for (const Index line : lines) push_back(line);
 }
+
+void Lines::push_back(Index line) { append(line, 1); }
+
+void Lines::append(Index first, Index count) {
+  if (count == 0) return;
+  if (runs_.empty() || runs_.back().line + (size_ - runs_.back().row) != first)
+    runs_.push_back({size_, first});
+  size_ += count;
+}
+
+void Lines::append(const Lines& other, Index from, Index count, Index shift) {
+  const Index last = from + count;
+  for (std::size_t i = 0; i < other.runs_.size() && from < last; ++i) {
+    const bool final = i + 1 == other.runs_.size();
+    const Index end = std::min(last, final ? other.size_ : other.runs_[i + 1].row);
+    if (end <= from) continue;
+    const Run& run = other.runs_[i];
+    append(run.line + (from - run.row) + shift, end - from);
+    from = end;
+  }
+}
+
+void Lines::clear() { *this = {}; }
+
+Index Lines::operator[](Index row) const {
+  const auto next = std::upper_bound(runs_.begin(), runs_.end(), row,
+                                     [](Index r, const Run& run) { return r < run.row; });
+  const Run& run = *std::prev(next);
+  return run.line + (row - run.row);
+}
+
+Index Table::rows() const { return columns.empty() ? line.size() : columns.front().rows(); }
 
 const Column* Table::find(std::string_view name) const {
   const auto at =
@@ -48,8 +80,8 @@ const Column& Table::column(std::string_view name) const {
 }
 
 std::string Table::where(Index row) const {
-  if (to_size(row) < line.size())
-    return fmt::format("{}, line {}", source, line[to_size(row)]);
+  if (row < line.size())
+    return fmt::format("{}, {} {}", source, line.of_rows() ? "row" : "line", line[row]);
   return fmt::format("{}, row {}", source, row + 1);
 }
 
@@ -72,7 +104,8 @@ Table select(const Table& table, std::span<const Index> rows) {
     }
   }
   if (!table.line.empty()) {
-    for (const Index row : rows) result.line.push_back(table.line[to_size(row)]);
+    for (const Index row : rows) result.line.push_back(table.line[row]);
+    if (table.line.of_rows()) result.line.count_rows();
   }
   return result;
 }

@@ -1,18 +1,38 @@
 #include "fmd/data/table_stream.h"
 
-#include <algorithm>
-#include <numeric>
-
-#include "data/csv_scan.h"
-#include "data/number.h"
+#include "data/csv_table.h"
+#include "data/parquet.h"
+#include "data/row_source.h"
+#include "fmd/data/npy.h"
 
 namespace fmd {
 
 struct TableStream::State {
-  Table table;
-  std::vector<std::string> names;
+  std::unique_ptr<RowSource> rows;
+  std::string source;
   Index row = 0;
 };
+
+namespace {
+
+std::unique_ptr<RowSource> open_rows(const OpenFile& file, const CsvOptions& options,
+                                     const Exec& exec) {
+  switch (table_format(file.bytes)) {
+    case TableFormat::npy:
+      return open_npy_rows(file, options, exec);
+    case TableFormat::parquet:
+      return open_parquet_rows(file, options, exec);
+    default:
+      return open_csv_rows(file, options, exec);
+  }
+}
+
+}  // namespace
+
+TableFormat table_format(std::span<const std::uint8_t> bytes) {
+  if (is_npy(bytes)) return TableFormat::npy;
+  return is_parquet(bytes) ? TableFormat::parquet : TableFormat::csv;
+}
 
 TableStream::TableStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
 TableStream::TableStream(TableStream&&) noexcept = default;
@@ -20,41 +40,35 @@ TableStream& TableStream::operator=(TableStream&&) noexcept = default;
 TableStream::~TableStream() = default;
 
 TableStream TableStream::open(const std::filesystem::path& path, const CsvOptions& options,
-                              const Exec& /*exec*/) {
+                              const Exec& exec) {
   auto state = std::make_unique<State>();
-  state->table = read_csv(path, options);
-  state->names = options.names;
-  if (options.names.empty()) {
-    const std::string text = read_text(path);
-    CsvScanner scanner(checked_text(text, path.string()), path.string(), options);
-    (void)scanner.next();
-    std::string scratch;
-    for (const RawCell& cell : scanner.cells())
-      state->names.emplace_back(cell_text(cell, scratch));
-  }
+  state->source = path.string();
+  state->rows = open_rows(open_file(path), options, exec);
   return TableStream(std::move(state));
 }
 
 bool TableStream::next(Table& block) {
-  const Index count = std::min(kStreamRows, state_->table.rows() - state_->row);
-  if (count == 0) return false;
-  std::vector<Index> rows(to_size(count));
-  std::iota(rows.begin(), rows.end(), state_->row);
-  block = select(state_->table, rows);
-  state_->row += count;
+  if (!state_->rows->next(block, kStreamRows)) return false;
+  state_->row += block.rows();
   return true;
 }
 
-void TableStream::rewind() { state_->row = 0; }
-
-const std::vector<std::string>& TableStream::names() const { return state_->names; }
-
-const std::string& TableStream::source() const { return state_->table.source; }
-
-double TableStream::share() const {
-  return static_cast<double>(state_->row) / static_cast<double>(state_->table.rows());
+void TableStream::rewind() {
+  state_->rows->rewind();
+  state_->row = 0;
 }
 
+const std::vector<std::string>& TableStream::names() const { return state_->rows->names(); }
+const std::string& TableStream::source() const { return state_->source; }
+double TableStream::share() const { return state_->rows->share(); }
 Index TableStream::row() const { return state_->row; }
+
+Table read_table(const std::filesystem::path& path, const CsvOptions& options,
+                 const Exec& exec) {
+  const OpenFile file = open_file(path);
+  if (table_format(file.bytes) == TableFormat::csv)
+    return read_csv_file(file, options, exec);
+  return read_rows(*open_rows(file, options, exec));
+}
 
 }  // namespace fmd

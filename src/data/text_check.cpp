@@ -45,45 +45,51 @@ std::size_t character_size(std::string_view s) {
   return size;
 }
 
-// Offset of the first byte that is no UTF-8, or the text's size.
+}  // namespace
+
 std::size_t first_bad_byte(std::string_view text) {
+  // Bytes 1 .. 127 in every place: no borrow into a high bit, and no high bit to begin
+  // with.
+  constexpr std::uint64_t kHigh = 0x8080808080808080U;
+  constexpr std::uint64_t kOnes = 0x0101010101010101U;
   std::size_t i = 0;
   while (i < text.size()) {
     std::uint64_t word = 0;
     while (i + 8 <= text.size()) {
       std::memcpy(&word, text.data() + i, 8);
-      if ((word & 0x8080808080808080U) != 0) break;
+      if (((word | (word - kOnes)) & kHigh) != 0) break;
       i += 8;
     }
     if (i >= text.size()) break;
-    const std::size_t size = character_size(text.substr(i));
+    const std::size_t size = text[i] == 0 ? 0 : character_size(text.substr(i));
     if (size == 0) return i;
     i += size;
   }
   return i;
 }
 
-}  // namespace
+void fail_bad_byte(char byte, const std::string& source, Index line) {
+  if (byte == 0) {
+    throw Error(ErrorKind::bad_csv, fmt::format("{}, line {}: a NUL byte", source, line),
+                "the file is damaged or no text");
+  }
+  throw Error(ErrorKind::bad_csv,
+              fmt::format("{}, line {}: the byte 0x{:02x} is no UTF-8", source, line,
+                          static_cast<unsigned char>(byte)),
+              "save it as \"CSV UTF-8\", or run: iconv -f WINDOWS-1252 -t UTF-8");
+}
 
-std::string_view checked_text(std::string_view text, const std::string& source) {
+std::string_view start_of_text(std::string_view text, const std::string& source) {
   if (looks_like_utf16(text)) fail_utf16(source);
   // Programs that add a mark to a file that has one leave two.
   while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  const void* nul = text.empty() ? nullptr : std::memchr(text.data(), 0, text.size());
-  if (nul != nullptr) {
-    const auto offset =
-        static_cast<std::size_t>(static_cast<const char*>(nul) - text.data());
-    throw Error(ErrorKind::bad_csv,
-                fmt::format("{}, line {}: a NUL byte", source, line_at(text, offset)),
-                "the file is damaged or no text");
-  }
+  return text;
+}
+
+std::string_view checked_text(std::string_view text, const std::string& source) {
+  text = start_of_text(text, source);
   const std::size_t bad = first_bad_byte(text);
-  if (bad < text.size()) {
-    throw Error(ErrorKind::bad_csv,
-                fmt::format("{}, line {}: the byte 0x{:02x} is no UTF-8", source,
-                            line_at(text, bad), static_cast<unsigned char>(text[bad])),
-                "save it as \"CSV UTF-8\", or run: iconv -f WINDOWS-1252 -t UTF-8");
-  }
+  if (bad < text.size()) fail_bad_byte(text[bad], source, line_at(text, bad));
   return text;
 }
 

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/error.h"
-#include "fmd/data/csv.h"
+#include "fmd/data/table_stream.h"
 #include "fmd/data/task.h"
+#include "support/parquet.h"
 
 namespace fmd {
 namespace {
@@ -20,18 +21,20 @@ nlohmann::json read_cases() {
 }
 
 void read(const std::string& reader, const std::filesystem::path& path) {
-  if (reader == "csv") {
-    static_cast<void>(read_csv(path, {.types = {{"age", ColumnKind::number}}}));
+  if (reader != "task") {
+    static_cast<void>(read_table(path, {.types = {{"age", ColumnKind::number}}}));
   } else {
     static_cast<void>(read_task(path));
   }
 }
 
 TEST(BadInput, EveryFileGetsItsMessage) {
+  std::set<std::string> readers = {"csv", "task", "npy"};
+  if (test::has_parquet()) readers.insert("parquet");
   for (const auto& entry : read_cases()) {
     const std::string file = entry.at("file");
     const std::string reader = entry.at("reader");
-    if (reader != "csv" && reader != "task") continue;
+    if (!readers.contains(reader)) continue;
     SCOPED_TRACE(file);
     try {
       read(reader, kFolder / file);

@@ -37,7 +37,7 @@ TEST(Csv, InfersNumbersAndCategories) {
   EXPECT_EQ(table.column("job").codes, (std::vector<std::int32_t>{0, 1, 0}));
   // The texts that looked like numbers at first are kept as they stand.
   EXPECT_EQ(texts(table, "code"), (Texts{"007", "x", "7"}));
-  EXPECT_EQ(table.line, (std::vector<Index>{2, 3, 4}));
+  EXPECT_EQ(table.line, (Lines{2, 3, 4}));
 }
 
 TEST(Csv, KeepsMissingCellsAsMissing) {
@@ -62,7 +62,7 @@ TEST(Csv, QuotesMayHoldCommasQuotesAndNewlines) {
   const Table table = parse("a,b\r\n\"x\r\ny\",\"say \"\"hi\"\"\"\r\n  \"p\"  ,q\"r\r\n");
   EXPECT_EQ(texts(table, "a"), (Texts{"x\r\ny", "p"}));
   EXPECT_EQ(texts(table, "b"), (Texts{"say \"hi\"", "q\"r"}));
-  EXPECT_EQ(table.line, (std::vector<Index>{2, 4}));  // physical lines
+  EXPECT_EQ(table.line, (Lines{2, 4}));  // physical lines
 }
 
 TEST(Csv, WordsThatOnlyLookLikeNumbersAreCategories) {
@@ -101,7 +101,7 @@ TEST(Csv, ReadsFilesWithoutHeaderWithCommentsAndBlankLines) {
   const CsvOptions options{.names = {"a", "b"}, .comment = "|"};
   const Table table = parse("|1x3 text, here\n\n1, x\n  \n2, y\n\n", options);
   EXPECT_EQ(texts(table, "b"), (Texts{"x", "y"}));
-  EXPECT_EQ(table.line, (std::vector<Index>{3, 5}));
+  EXPECT_EQ(table.line, (Lines{3, 5}));
 }
 
 TEST(Csv, ALastLineNeedsNoLineEnd) {

@@ -40,7 +40,7 @@ TEST(Table, SelectTakesRowsInTheGivenOrder) {
   EXPECT_EQ(to_csv(part), "n,c\n3,\n,y\n,y\n");
   EXPECT_EQ(part.column("n").missing, 2);
   EXPECT_EQ(part.column("c").missing, 1);
-  EXPECT_EQ(part.line, (std::vector<Index>{4, 3, 3}));
+  EXPECT_EQ(part.line, (Lines{4, 3, 3}));
 }
 
 TEST(Table, OneColumnWithMissingCellsIsWrittenWithQuotes) {

@@ -34,6 +34,9 @@ class FileView {
 
   [[nodiscard]] std::span<const std::uint8_t> bytes() const;
   [[nodiscard]] std::string_view text() const;
+  // Bytes [first, last) are not needed for now: a mapped file gives their memory back, and
+  // reads them again when they are looked at.
+  void forget(std::size_t first, std::size_t last) const;
 
  private:
   FileView();

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fmd/core/exec.h"
 #include "fmd/data/table.h"
 
 namespace fmd {
@@ -35,10 +36,13 @@ struct CsvOptions {
 // is no number or not finite, damaged gzip). A number is written as 12, +3.5, .5 or 1e-3;
 // "inf", "nan", "NA" and hex are texts. A quoted cell can be missing too. Names in `keep`
 // and `types` that the file does not have are passed over.
+//
+// Pieces of the text are read on the pool of `exec`; the table, or the error, is the same
+// for any number of threads.
 [[nodiscard]] Table read_csv(const std::filesystem::path& path,
-                             const CsvOptions& options = {});
+                             const CsvOptions& options = {}, const Exec& exec = {});
 [[nodiscard]] Table parse_csv(std::string_view text, const std::string& source,
-                              const CsvOptions& options = {});
+                              const CsvOptions& options = {}, const Exec& exec = {});
 
 // The file's text: gunzipped when it is gzip, bounded by max_bytes.
 [[nodiscard]] std::string read_text(const std::filesystem::path& path,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,11 +28,44 @@ struct Column {
   [[nodiscard]] std::string text(Index row) const;
 };
 
+// Where each row stands in its file, from 1. Rows that follow each other in the file cost
+// nothing: runs of them are kept, not numbers.
+class Lines {
+ public:
+  Lines() = default;
+  Lines(std::initializer_list<Index> lines);
+
+  void push_back(Index line);
+  void append(Index first, Index count);  // first, first + 1, ...
+  // Rows [from, from + count) of another file's part, `shift` lines further down.
+  void append(const Lines& other, Index from, Index count, Index shift);
+  void clear();
+
+  [[nodiscard]] Index size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] Index operator[](Index row) const;
+
+  // Files that are no text have no lines: the numbers are those of their rows.
+  void count_rows() { of_rows_ = true; }
+  [[nodiscard]] bool of_rows() const { return of_rows_; }
+
+  bool operator==(const Lines&) const = default;
+
+ private:
+  struct Run {
+    Index row, line;  // where it begins
+    bool operator==(const Run&) const = default;
+  };
+  std::vector<Run> runs_;
+  Index size_ = 0;
+  bool of_rows_ = false;
+};
+
 // Rows with typed columns, as read from a file. Missing values are kept as missing.
 struct Table {
   std::string source;  // file name as given, for messages
   std::vector<Column> columns;
-  std::vector<Index> line;  // of each row in the file, from 1; may be empty
+  Lines line;  // of each row in the file; may be empty
 
   [[nodiscard]] Index rows() const;
   [[nodiscard]] const Column* find(std::string_view name) const;  // null when absent

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,9 @@ inline constexpr Index kStreamRows = 16 * kBlockRows;
 // rows.
 class TableStream {
  public:
-  // CSV (also gzipped), found by content. Kinds that options.types does not name are
-  // inferred by a pass of their own over the whole file. Throws what read_csv throws, here
-  // or in next(). `exec` must outlive the stream.
+  // CSV (also gzipped), NPY or Parquet, found by content. Kinds that options.types does not
+  // name are inferred by a pass of their own over the whole file. Throws what the readers
+  // throw (csv.h, npy.h), here or in next(). The pool of `exec` must outlive the stream.
   [[nodiscard]] static TableStream open(const std::filesystem::path& path,
                                         const CsvOptions& options, const Exec& exec);
   TableStream(TableStream&&) noexcept;
@@ -29,8 +30,8 @@ class TableStream {
   ~TableStream();
 
   // The next kStreamRows rows, the last time fewer; false at the end. Levels of a later
-  // block begin with those of the blocks before it (codes stay valid). Hand the same table
-  // again: its memory is used again.
+  // block begin with those of the blocks before it (codes stay valid); a block may know
+  // levels that come only behind it. Hand the same table again: its memory is used again.
   bool next(Table& block);
   void rewind();  // to the first row; levels are kept
 
@@ -45,5 +46,14 @@ class TableStream {
   explicit TableStream(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+enum class TableFormat { csv, npy, parquet };
+
+// By the first bytes; what is nothing else is taken for CSV, gzipped or not.
+[[nodiscard]] TableFormat table_format(std::span<const std::uint8_t> bytes);
+
+// The whole table at once, of any kind of file that a stream reads.
+[[nodiscard]] Table read_table(const std::filesystem::path& path,
+                               const CsvOptions& options = {}, const Exec& exec = {});
 
 }  // namespace fmd

@@ -1,0 +1,230 @@
+#include "data/arrow_column.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "data/csv_scan.h"
+#include "data/number.h"
+#include "data/words.h"
+#include "fmd/core/error.h"
+
+namespace fmd {
+namespace {
+
+constexpr std::int32_t kUnseen = -2;
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+ArrowColumn::ArrowColumn(ArrowArrayStream stream, std::string source, std::string name,
+                         KnownLevels& levels, const MissingTexts& missing)
+    : stream_(stream),
+      source_(std::move(source)),
+      name_(std::move(name)),
+      levels_(&levels),
+      missing_(&missing) {
+  // A batch is a struct, of which this column is the only part.
+  const bool known = stream_.get_schema(&stream_, &schema_) == 0;
+  if (!known || schema_.n_children != 1) {
+    if (known && schema_.release != nullptr) schema_.release(&schema_);
+    const char* reason = known ? nullptr : stream_.get_last_error(&stream_);
+    const std::string what = reason == nullptr ? "no column" : reason;
+    stream_.release(&stream_);
+    fail_damaged(what);
+  }
+  const ArrowSchema& child = *schema_.children[0];
+  dictionary_ = child.dictionary != nullptr;
+  type_ = arrow_type(dictionary_ ? child.dictionary->format : child.format);
+  if (dictionary_) {
+    index_type_ = arrow_type(child.format);
+    if (index_type_.form != ArrowForm::whole) type_ = {};
+  }
+}
+
+ArrowColumn::~ArrowColumn() {
+  release_batch();
+  schema_.release(&schema_);
+  stream_.release(&stream_);
+}
+
+ColumnKind ArrowColumn::kind(const std::string& type_name) const {
+  if (type_.form == ArrowForm::none) {
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}, column \"{}\": {} is no kind of column that is read",
+                            source_, name_, shorten(type_name)),
+                "numbers, texts, dates and truth values are: write the file without this "
+                "column, or with other values in it");
+  }
+  return arrow_kind(type_);
+}
+
+void ArrowColumn::release_batch() {
+  if (batch_.release != nullptr) batch_.release(&batch_);
+  batch_ = {};
+}
+
+bool ArrowColumn::next_batch() {
+  if (batch_.release != nullptr) row_ += batch_.children[0]->length;
+  release_batch();
+  at_ = 0;
+  if (stream_.get_next(&stream_, &batch_) != 0) {
+    batch_ = {};
+    const char* reason = stream_.get_last_error(&stream_);
+    fail_damaged(reason == nullptr ? "cannot be read" : reason);
+  }
+  if (batch_.release == nullptr) return false;
+  if (batch_.n_children != 1 || (dictionary_ && batch_.children[0]->dictionary == nullptr))
+    fail_damaged("a batch without its column");
+  if (dictionary_) codes_.assign(to_size(batch_.children[0]->dictionary->length), kUnseen);
+  return true;
+}
+
+Index ArrowColumn::read(Column& to, Index rows) {
+  Index count = 0;
+  while (count < rows) {
+    if (batch_.release == nullptr || at_ == batch_.children[0]->length) {
+      if (!next_batch()) break;
+      continue;
+    }
+    const Index taken = std::min(rows - count, batch_.children[0]->length - at_);
+    add(to, at_, taken);
+    at_ += taken;
+    count += taken;
+  }
+  return count;
+}
+
+void ArrowColumn::add(Column& to, Index from, Index count) {
+  if (dictionary_) return add_dictionary(to, from, count);
+  const ArrowCells cells(type_, *batch_.children[0]);
+  if (to.kind == ColumnKind::number) return add_numbers(to, cells, from, count);
+  std::string scratch;
+  for (Index i = from; i < from + count; ++i) {
+    const bool missing =
+        cells.is_missing(i) || (type_.form == ArrowForm::real && std::isnan(cells.real(i)));
+    to.codes.push_back(missing ? -1 : code(cells.text(i, scratch), i));
+    to.missing += to.codes.back() < 0 ? 1 : 0;
+  }
+}
+
+void ArrowColumn::add_numbers(Column& to, const ArrowCells& cells, Index from,
+                              Index count) {
+  if (type_.form == ArrowForm::real && type_.size == 8)
+    return add_values<double>(to, cells, from, count);
+  if (type_.form == ArrowForm::real && type_.size == 4)
+    return add_values<float>(to, cells, from, count);
+  if (type_.form == ArrowForm::whole && type_.size == 8)
+    return type_.is_signed ? add_values<std::int64_t>(to, cells, from, count)
+                           : add_values<std::uint64_t>(to, cells, from, count);
+  if (type_.form == ArrowForm::whole && type_.size == 4)
+    return type_.is_signed ? add_values<std::int32_t>(to, cells, from, count)
+                           : add_values<std::uint32_t>(to, cells, from, count);
+  std::string scratch;
+  for (Index i = from; i < from + count; ++i) {
+    double value = kMissing;
+    if (!cells.is_missing(i)) {
+      if (type_.form == ArrowForm::truth) {
+        value = cells.text(i, scratch) == "true" ? 1 : 0;
+      } else if (type_.form == ArrowForm::real) {
+        value = cells.real(i);
+      } else {
+        value = number(cells.text(i, scratch), i);
+      }
+      if (std::isinf(value)) value = number(cells.text(i, scratch), i);
+    }
+    to.numbers.push_back(value);
+    to.missing += std::isnan(value) ? 1 : 0;
+  }
+}
+
+template <typename T>
+void ArrowColumn::add_values(Column& to, const ArrowCells& cells, Index from, Index count) {
+  const T* values = cells.values<T>() + from;
+  const std::size_t before = to.numbers.size();
+  to.numbers.resize(before + to_size(count));
+  double* out = to.numbers.data() + before;
+  for (Index i = 0; i < count; ++i) out[i] = static_cast<double>(values[i]);
+  const bool nulls = batch_.children[0]->null_count != 0;
+  Index missing = 0;
+  double check = 0;  // NaN when a value is not finite
+  if (nulls) {
+    for (Index i = 0; i < count; ++i)
+      if (cells.is_missing(from + i)) out[i] = kMissing;
+  }
+  for (Index i = 0; i < count; ++i) {
+    missing += std::isnan(out[i]) ? 1 : 0;
+    check += out[i] * 0;
+  }
+  to.missing += missing;
+  if (!std::isnan(check)) return;
+  for (Index i = 0; i < count; ++i)
+    if (std::isinf(out[i])) static_cast<void>(number(number_text(out[i]), from + i));
+}
+
+void ArrowColumn::add_dictionary(Column& to, Index from, Index count) {
+  const ArrowArray& array = *batch_.children[0];
+  const ArrowCells indices(index_type_, array);
+  const ArrowCells values(type_, *array.dictionary);
+  std::string scratch;
+  for (Index i = from; i < from + count; ++i) {
+    std::int32_t level = -1;
+    std::string_view text;
+    const Index entry = indices.is_missing(i) ? -1 : indices.whole(i);
+    if (!indices.is_missing(i) && (entry < 0 || entry >= values.size()))
+      fail_damaged("a code that its dictionary does not have");
+    if (to.kind == ColumnKind::number) {
+      const bool missing = entry < 0 || values.is_missing(entry);
+      to.numbers.push_back(missing ? kMissing : number(values.text(entry, scratch), i));
+      to.missing += std::isnan(to.numbers.back()) ? 1 : 0;
+      continue;
+    }
+    if (entry >= 0) {
+      std::int32_t& known = codes_[to_size(entry)];
+      if (known == kUnseen)
+        known = values.is_missing(entry) ? -1 : code(values.text(entry, scratch), i);
+      level = known;
+    }
+    to.codes.push_back(level);
+    to.missing += level < 0 ? 1 : 0;
+  }
+}
+
+double ArrowColumn::number(std::string_view text, Index at) const {
+  if (missing_->has(text)) return kMissing;
+  double value = 0;
+  const NumberText result = parse_number(text, value);
+  if (result == NumberText::number) return value;
+  if (text == "nan") return kMissing;
+  throw Error(
+      ErrorKind::bad_value,
+      fmt::format("{}: \"{}\" {}", where(at), shorten(text),
+                  result == NumberText::other ? "is not a number" : "is out of range"),
+      "this column was declared or trained as numbers; correct the cell, or make it "
+      "null when the value is missing");
+}
+
+std::int32_t ArrowColumn::code(std::string_view text, Index at) {
+  if (missing_->has(text)) return -1;
+  const std::int32_t known = levels_->index.find(text);
+  if (known >= 0) return known;
+  if (first_bad_byte(text) < text.size()) {
+    throw Error(ErrorKind::bad_value, fmt::format("{}: a text that is no UTF-8", where(at)),
+                "write the file again with UTF-8 texts");
+  }
+  return levels_->index.code(text);
+}
+
+std::string ArrowColumn::where(Index at) const {
+  return fmt::format("{}, row {}, column \"{}\"", source_, row_ + at + 1, name_);
+}
+
+void ArrowColumn::fail_damaged(const std::string& what) const {
+  throw Error(ErrorKind::bad_data,
+              fmt::format("{}, column \"{}\": {}", source_, name_, shorten(what)),
+              "the Parquet file is damaged: write it again");
+}
+
+}  // namespace fmd

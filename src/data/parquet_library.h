@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "data/parquet_abi.h"
+
+namespace fmd {
+
+// The Parquet plug-in, opened when it is first needed. Throws Error(unsupported) that names
+// the file that needs it and what to install.
+[[nodiscard]] const FmdParquet& parquet_library(const std::string& source);
+
+}  // namespace fmd
