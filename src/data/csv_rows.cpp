@@ -66,7 +66,7 @@ bool CsvRows::next(Table& block, Index rows) {
   std::vector<Span> spans;
   while (count < rows) {
     if (piece_ == reader_.pieces()) {
-      copy(block, spans);  // the next wave takes their place
+      fill(block, spans);  // the next wave takes their place
       spans.clear();
       piece_ = 0;
       if (!reader_.next_wave()) break;
@@ -82,7 +82,7 @@ bool CsvRows::next(Table& block, Index rows) {
       from_ = 0;
     }
   }
-  copy(block, spans);
+  fill(block, spans);
   for (std::size_t c = 0; c < kept_.size(); ++c)
     add_levels(block.columns[c], reader_.plan().columns[c].known->levels);
   if (count == 0 && !begun_) fail_no_rows(reader_.plan());
@@ -90,7 +90,7 @@ bool CsvRows::next(Table& block, Index rows) {
   return count > 0;
 }
 
-void CsvRows::copy(Table& block, const std::vector<Span>& spans) {
+void CsvRows::fill(Table& block, const std::vector<Span>& spans) {
   exec_.for_each(std::ssize(block.columns), [&](Index i) {
     const std::size_t c = to_size(i);
     Column& to = block.columns[c];

@@ -23,7 +23,7 @@ class CsvRows : public RowSource {
     Index from, count;
   };
   void infer_kinds();
-  void copy(Table& block, const std::vector<Span>& spans);
+  void fill(Table& block, const std::vector<Span>& spans);
 
   CsvReader reader_;
   Exec exec_;

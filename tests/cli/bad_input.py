@@ -56,6 +56,8 @@ class BadInput(unittest.TestCase):
         self.assertGreaterEqual(len(cases), 40)
         for case in cases:
             with self.subTest(case["file"]):
+                if case["reader"] == "parquet" and not (pathlib.Path(FMD).parent / "fmd_parquet.so").exists():
+                    continue  # built only where there is pyarrow
                 if (BAD / case["file"]).exists():
                     shutil.copy(BAD / case["file"], self.dir / case["file"])
                 if case["reader"] == "task":
