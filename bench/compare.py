@@ -20,8 +20,10 @@ import tempfile
 from audit_rivals import audit
 from influence_rivals import influence
 from measure import last_line, row, run_process, run_program, say, shortest
+from reading_rivals import reading
 
-PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "commands")
+PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "commands",
+         "reading")
 
 
 def training(build, out, rivals, quick):
@@ -208,7 +210,8 @@ def main():
              "unlearning": lambda: unlearning(build, quick),
              "scoring": lambda: scoring(build, quick),
              "audit": lambda: audit(build, out, pythons.get("bench"), quick),
-             "commands": lambda: commands(build, quick)}
+             "commands": lambda: commands(build, quick),
+             "reading": lambda: reading(build, out, pythons, quick)}
     rows = [line for name in PARTS if options.only in (None, name) for line in parts[name]()]
     machine["load_after"] = os.getloadavg()[0]
     text = markdown(rows, machine)

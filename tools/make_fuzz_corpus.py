@@ -18,6 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BAD = ROOT / "tests/bad"
+FILES = ROOT / "tests/files"
 MOST = 4096  # bytes of one input
 
 TABLE = "age,sex,job,approved\n" + "".join(
@@ -125,6 +126,12 @@ def corpus(files):
                  "good": gzip.compress(TABLE[:200].encode(), mtime=0),
                  "members": gzip.compress(b"a,b\n1,", mtime=0) + gzip.compress(b"2\n", mtime=0) + bytes(5),
                  "plain": b"\x07text to be packed"},
+        "csv_stream": {**{k: bytes([len(v) % 256]) + v.encode() for k, v in CSV.items()},
+                       **{p.stem: bytes([7 * len(p.stem) % 256]) + p.read_bytes() for p in BAD.glob("*.csv")},
+                       **{p.stem: b"\x15" + p.read_bytes() for p in BAD.glob("*.gz")},
+                       "packed": b"\x42" + gzip.compress(TABLE[:300].encode(), mtime=0)},
+        "npy": {p.stem: p.read_bytes() for folder in (BAD, FILES) for p in folder.glob("*.npy")},
+        "parquet": {p.stem: p.read_bytes() for folder in (BAD, FILES) for p in folder.glob("*.parquet")},
         "safetensors": tensors,
         "model": {"two": files["two"], "three": files["three"], "out": files["out"],
                   "pickle": b"\x80\x04cos\nsystem\n.", "zip": b"PK\x03\x04rest"},

@@ -106,6 +106,11 @@ def main():
     pq.write_table(small, FILES / "small.parquet")
     nested = pa.table({"a": [1, 2], "list": [[1], [2, 3]], "b": ["x", "y"]})
     pq.write_table(nested, FILES / "nested.parquet")
+    # One table in all three forms: codes that look like numbers, and weights.
+    weights = {"x": [1.0, 2.0, 3.0, 4.0], "zip": [2138, 90210, 2138, 501], "w": [1.0, 2.5, 0.5, 4.0]}
+    pq.write_table(pa.table(weights), FILES / "weights.parquet")
+    np.save(FILES / "weights.npy", np.array(list(zip(*weights.values())), dtype=[("x", "f8"), ("zip", "i4"), ("w", "f8")]))
+    (FILES / "weights.csv").write_text("x,zip,w\n1,2138,1\n2,90210,2.5\n3,2138,.5\n4,501,4\n")
     good = (FILES / "small.parquet").read_bytes()
     for name, content in {**bad_npy(), **bad_parquet(good)}.items():
         (BAD / name).write_bytes(content)

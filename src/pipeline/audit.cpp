@@ -7,7 +7,7 @@
 
 #include "data/number.h"
 #include "fmd/core/error.h"
-#include "fmd/data/csv.h"
+#include "fmd/data/table_stream.h"
 
 namespace fmd {
 namespace {
@@ -266,7 +266,7 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
       CsvOptions csv;
       csv.types = model.backbone->encoder().types();
       csv.types[task.id] = ColumnKind::category;
-      const Table given = read_csv(spec.pairs.substr(6), csv);
+      const Table given = read_table(spec.pairs.substr(6), csv);
       pairs[a] = make_given_pairs(model, study, a, given, task.id, rows, exec);
     } else if (study.reads[a] == Reads::yes && study.attributes[a].flips()) {
       pairs[a] = make_flip_pairs(model, study, a, rows);

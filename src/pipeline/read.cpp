@@ -6,6 +6,7 @@
 #include "fmd/core/file.h"
 #include "fmd/data/attribute.h"
 #include "fmd/data/datasets.h"
+#include "fmd/data/table_stream.h"
 #include "fmd/formats/features_file.h"
 #include "pipeline/study_parts.h"
 
@@ -32,10 +33,10 @@ void refuse_features(const std::string& name) {
 }  // namespace
 
 Table read_named(const std::string& name, const CsvOptions& options,
-                 const std::filesystem::path& data_folder) {
+                 const std::filesystem::path& data_folder, const Exec& exec) {
   if (!name.starts_with("data:")) {
     refuse_features(name);
-    return read_csv(name, options);
+    return read_table(name, options, exec);
   }
   const std::size_t slash = name.find('/');
   const std::string set = name.substr(5, slash == std::string::npos ? slash : slash - 5);
@@ -53,16 +54,17 @@ CsvOptions table_options(const Model& model, const Task& task) {
 }
 
 Table read_for(const Model& model, const Task& task, const std::string& name,
-               const GroupsFile& groups, const std::filesystem::path& data_folder) {
+               const GroupsFile& groups, const std::filesystem::path& data_folder,
+               const Exec& exec) {
   CsvOptions options = table_options(model, task);
   if (!groups.key.empty()) options.types[groups.key] = ColumnKind::category;
-  Table table = read_named(name, options, data_folder);
+  Table table = read_named(name, options, data_folder, exec);
   if (groups.file.empty()) return table;
   if (groups.key.empty()) {
     throw Error(ErrorKind::bad_option, "--groups needs --key",
                 "name the column that both files have: --key COLUMN");
   }
-  return join_groups(table, read_csv(groups.file, options), groups.key);
+  return join_groups(table, read_table(groups.file, options, exec), groups.key);
 }
 
 }  // namespace fmd

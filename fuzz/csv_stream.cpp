@@ -1,0 +1,86 @@
+#include <cstring>
+
+#include "data/csv_rows.h"
+#include "data/csv_table.h"
+#include "support/fuzz.h"
+
+namespace fmd::fuzz {
+namespace {
+
+struct Outcome {
+  std::optional<Table> table;
+  std::string error;
+};
+
+template <typename Read>
+Outcome outcome(const Read& read) {
+  try {
+    return {read(), ""};
+  } catch (const Error& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
+Table read_blocks(const OpenFile& file, const CsvOptions& options, std::size_t chunk,
+                  Index rows) {
+  static ThreadPool pool(2);
+  CsvRows source(make_feed(file, 2 * chunk), file.source, options, {.pool = &pool}, chunk);
+  Table table;
+  Table block;
+  while (source.next(block, rows)) {
+    require(block.rows() <= rows, "a block is not longer than asked for");
+    if (table.columns.empty()) {
+      table = block;
+      continue;
+    }
+    table.line.append(block.line, 0, block.rows(), 0);
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      Column& to = table.columns[c];
+      const Column& from = block.columns[c];
+      to.numbers.insert(to.numbers.end(), from.numbers.begin(), from.numbers.end());
+      to.codes.insert(to.codes.end(), from.codes.begin(), from.codes.end());
+      to.missing += from.missing;
+      to.levels = from.levels;
+    }
+  }
+  return table;
+}
+
+void check_same(const Outcome& a, const Outcome& b) {
+  require(a.error == b.error, "a stream has the error of the whole file");
+  if (!a.table) return;
+  require(a.table->line == b.table->line, "lines are the same");
+  for (std::size_t c = 0; c < a.table->columns.size(); ++c) {
+    const Column& x = a.table->columns[c];
+    const Column& y = b.table->columns[c];
+    require(x.kind == y.kind && x.codes == y.codes && x.levels == y.levels &&
+                x.missing == y.missing && x.numbers.size() == y.numbers.size(),
+            "columns are the same");
+    require(x.numbers.empty() || std::memcmp(x.numbers.data(), y.numbers.data(),
+                                             x.numbers.size() * sizeof(double)) == 0,
+            "numbers are the same");
+  }
+}
+
+}  // namespace
+}  // namespace fmd::fuzz
+
+// The first byte chooses how large pieces and blocks are; the rest is the file, packed or
+// not.
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace fmd;
+  if (size == 0) return 0;
+  const std::size_t chunk = 1 + data[0] % 32;
+  const Index rows = 1 + data[0] / 32;
+  const OpenFile file{"fuzz.csv", {data + 1, size - 1}, nullptr};
+  CsvOptions options;
+  if (data[0] % 2 == 0) options.comment = "#";
+  if (data[0] % 3 == 0) options.types["a"] = ColumnKind::number;
+  const auto whole = fuzz::outcome([&] {
+    CsvReader reader(make_feed(file, size + 1), file.source, options, {}, size + 1);
+    return read_all(reader, {});
+  });
+  fuzz::check_same(
+      whole, fuzz::outcome([&] { return fuzz::read_blocks(file, options, chunk, rows); }));
+  return 0;
+}

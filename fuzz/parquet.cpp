@@ -1,0 +1,23 @@
+#include "data/parquet.h"
+
+#include "data/parquet_library.h"
+#include "support/fuzz.h"
+
+// Without the plug-in there is nothing to feed. Memory: a few bytes of Parquet can stand
+// for very many rows, so that only the first blocks are read.
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace fmd;
+  static const bool there =
+      fuzz::accepted([] { return parquet_library("").version; }).has_value();
+  if (!there || !is_parquet({data, size})) return 0;
+  const OpenFile file{"fuzz.parquet", {data, size}, nullptr};
+  (void)fuzz::accepted([&] {
+    const auto rows = open_parquet_rows(file, {}, {});
+    Table block;
+    for (int i = 0; i < 4 && rows->next(block, 1000); ++i)
+      for (const Column& column : block.columns)
+        fuzz::require(column.rows() == block.rows(), "columns are equally long");
+    return 0;
+  });
+  return 0;
+}
