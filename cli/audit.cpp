@@ -6,6 +6,7 @@
 #include "cli/gate.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/data/table_stream.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit_stream.h"
 #include "fmd/pipeline/baseline.h"
@@ -89,7 +90,7 @@ struct ScoresFile {
   CsvOptions csv;
 };
 
-ScoresFile read_scores_file(const Args& args) {
+ScoresFile read_scores_file(const Args& args, const Exec& exec) {
   ScoresFile result;
   Task& task = result.task;
   CsvOptions& csv = result.csv;
@@ -105,11 +106,11 @@ ScoresFile read_scores_file(const Args& args) {
                       spec.quantiles > 0 ? ColumnKind::number : ColumnKind::category);
   }
   Table& scores = result.table;
-  scores = read_csv(args.scores, csv);
+  scores = read_table(args.scores, csv, exec);
   if (!args.groups.file.empty()) {
     csv.types[args.groups.key] = ColumnKind::category;
-    scores = join_groups(read_csv(args.scores, csv), read_csv(args.groups.file, csv),
-                         args.groups.key);
+    scores = join_groups(read_table(args.scores, csv, exec),
+                         read_table(args.groups.file, csv, exec), args.groups.key);
   }
   if (!file.classes && !task.label.empty()) {
     task.classes = label_classes(scores, task.label,
@@ -123,12 +124,12 @@ ScoresFile read_scores_file(const Args& args) {
 }
 
 AuditReport audit_scores_file(const Args& args, const Exec& exec) {
-  auto [task, scores, csv] = read_scores_file(args);
+  auto [task, scores, csv] = read_scores_file(args, exec);
   require_attributes(task);
   std::optional<Table> pairs;
   if (!args.pair_scores.empty()) {
     csv.types["fmd_from"] = csv.types["fmd_to"] = ColumnKind::category;
-    pairs = read_csv(args.pair_scores, csv);
+    pairs = read_table(args.pair_scores, csv, exec);
   }
   AuditReport report =
       audit_files(scores, pairs ? &*pairs : nullptr, task, args.options, exec);
@@ -142,15 +143,16 @@ ScanReport scan(const Args& args, const Exec& exec) {
     model.task = effective_task(model.task, args.common, args.flags);
     Task no_attributes = model.task;
     no_attributes.attributes.clear();
-    Study study = make_study(model, read_for(model, model.task, args.data, args.groups),
-                             no_attributes, false, exec);
+    Study study =
+        make_study(model, read_for(model, model.task, args.data, args.groups, exec),
+                   no_attributes, false, exec);
     study.sha256 = file_sha256(args.data);
     ScanReport report = scan_model(model, study, args.scanned, exec);
     report.model = std::filesystem::path(args.model).filename().string();
     report.model_sha256 = file_sha256(args.model);
     return report;
   }
-  const ScoresFile file = read_scores_file(args);
+  const ScoresFile file = read_scores_file(args, exec);
   ScanReport report = scan_files(file.table, read_scores(file.table, file.task), file.task,
                                  args.scanned, exec);
   report.data_sha256 = file_sha256(args.scores);
@@ -235,7 +237,7 @@ void add_audit(CLI::App& app) {
       app.add_subcommand("audit", "Measure bias per attribute, with intervals and limits");
   cmd->add_option("model", args->model, "Model file");
   cmd->add_option("data", args->data,
-                  "CSV file (also .gz), or data:NAME; labels are optional");
+                  "CSV (also .gz), NPY or Parquet file, or data:NAME; labels are optional");
   cmd->add_option(
       "--scores", args->scores,
       "In place of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");

@@ -160,13 +160,13 @@ std::filesystem::path data_folder() {
   return folder == nullptr ? "data" : folder;
 }
 
-Table read_data(const std::string& name, const CsvOptions& options) {
-  return read_named(name, options, data_folder());
+Table read_data(const std::string& name, const CsvOptions& options, const Exec& exec) {
+  return read_named(name, options, data_folder(), exec);
 }
 
 Table read_for(const Model& model, const Task& task, const std::string& name,
-               const GroupsFile& groups) {
-  return fmd::read_for(model, task, name, groups, data_folder());
+               const GroupsFile& groups, const Exec& exec) {
+  return fmd::read_for(model, task, name, groups, data_folder(), exec);
 }
 
 std::string file_sha256(const std::string& name) {

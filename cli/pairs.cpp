@@ -57,7 +57,8 @@ void add_pairs(CLI::App& app) {
   auto args = std::make_shared<Args>();
   auto* cmd = app.add_subcommand(
       "pairs", "Rows with one attribute changed, for another program to score");
-  cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME")->required();
+  cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
+      ->required();
   cmd->add_option("--flip", args->attribute, "Attribute to change")->required();
   cmd->add_option("--value", args->values, "Only between these values; may be repeated")
       ->allow_extra_args(false);

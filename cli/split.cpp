@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/data/table_stream.h"
 
 namespace fmd::cli {
 namespace {
@@ -42,7 +43,8 @@ int run(const Args& args) {
   for (const Part& part : parts) files.reserve(path(part));
   std::string text;
   Table table;
-  if (args.data.starts_with("data:")) {
+  const bool named = args.data.starts_with("data:");
+  if (named || table_format(FileView::open(args.data).bytes()) != TableFormat::csv) {
     table = read_data(args.data);
     text = to_csv(table);
   } else {
@@ -77,7 +79,8 @@ void add_split(CLI::App& app) {
   auto args = std::make_shared<Args>();
   auto* cmd = app.add_subcommand("split",
                                  "Seeded, stratified parts of a table; rows as they stand");
-  cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME")->required();
+  cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
+      ->required();
   cmd->add_option("--parts", args->parts, "NAME=SHARE,...; shares sum to at most 1")
       ->capture_default_str();
   cmd->add_option("--by", args->by,

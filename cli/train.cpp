@@ -39,7 +39,7 @@ int run(const Args& args) {
   if (file.types) csv.types = *file.types;
   if (!label.empty()) csv.types[label] = ColumnKind::category;
   if (!id.empty()) csv.types[id] = ColumnKind::category;
-  const Table table = read_data(args.data, csv);
+  const Table table = read_data(args.data, csv, session.exec());
   if (label.empty()) {
     throw Error(ErrorKind::bad_option, "train: no label column is named",
                 "say which column is predicted: --label COLUMN");
@@ -107,7 +107,8 @@ int run(const Args& args) {
 void add_train(CLI::App& app) {
   auto args = std::make_shared<Args>();
   auto* cmd = app.add_subcommand("train", "Train a small model from a table");
-  cmd->add_option("data", args->data, "CSV file (also .gz), or data:NAME")->required();
+  cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
+      ->required();
   cmd->add_option("-o,--out", args->out, "Where to write the model (.safetensors)")
       ->required();
   cmd->add_option("--kind", args->kind, "logistic")

@@ -86,7 +86,7 @@ struct StudyStream::State {
   }
 
   void open_memory(const std::string& name) {
-    memory = read_for(model, task, name, options.groups, options.data_folder);
+    memory = read_for(model, task, name, options.groups, options.data_folder, exec);
     rows = memory->rows();
     labelled = has_labels(*memory, task, options.need_labels);
     for (const AttributeSpec& spec : task.attributes)

@@ -10,7 +10,7 @@ namespace {
 
 std::string figure(double x) { return std::isfinite(x) ? fmt::format("{}", x) : ""; }
 
-class Lines {
+class CsvLines {
  public:
   std::string text = "attribute,group,measure,value,low,high,rows,reason\n";
 
@@ -24,7 +24,7 @@ class Lines {
   }
 };
 
-void add_groups(const GroupReport& report, Lines& lines) {
+void add_groups(const GroupReport& report, CsvLines& lines) {
   const std::string& name = report.attribute;
   for (const Group& g : report.groups) {
     lines.add(name, g.value, "selection_rate", g.selection_rate, g.rows);
@@ -58,7 +58,7 @@ void add_groups(const GroupReport& report, Lines& lines) {
             "worst_group_accuracy", report.worst_group_accuracy, -1);
 }
 
-void add_flips(const AttributeAudit& a, Lines& lines) {
+void add_flips(const AttributeAudit& a, CsvLines& lines) {
   if (!a.flip) {
     for (const char* measure : {"co", "co_tv", "co_large", "flip_rate"})
       lines.add(a.name, "", measure, {}, -1, a.flip_reason);
@@ -78,7 +78,7 @@ void add_flips(const AttributeAudit& a, Lines& lines) {
 }  // namespace
 
 std::string csv(const AuditReport& report) {
-  Lines lines;
+  CsvLines lines;
   const auto whole = [&](const char* measure, double value) {
     lines.add("", "", measure, {value, kUndefined, kUndefined}, report.rows, "no labels");
   };

@@ -19,15 +19,18 @@ struct GroupsFile {
 // they look like numbers.
 [[nodiscard]] CsvOptions csv_options(const Task& task);
 
-// A table from a CSV file, or a data set by name ("data:adult", "data:adult/test") from the
-// folder of data sets; its source is the name as given.
+// A table from a file (CSV, gzipped CSV, NPY, Parquet), or a data set by name
+// ("data:adult", "data:adult/test") from the folder of data sets; its source is the name as
+// given.
 [[nodiscard]] Table read_named(const std::string& name, const CsvOptions& options,
-                               const std::filesystem::path& data_folder);
+                               const std::filesystem::path& data_folder,
+                               const Exec& exec = {});
 
 // The same with the kinds of columns that the model and the task know, and the groups
 // joined. Throws what reading throws; Error(bad_option) for groups without a key.
 [[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
                              const GroupsFile& groups,
-                             const std::filesystem::path& data_folder);
+                             const std::filesystem::path& data_folder,
+                             const Exec& exec = {});
 
 }  // namespace fmd
