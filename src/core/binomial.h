@@ -72,11 +72,11 @@ class BinomialByRejection {
     const double height = std::log(v * hat);
     const double mode = std::floor((n_ + 1) * p_);
     const double far = std::abs(k - mode);
-    // Between bounds of the logarithm that Kachitvichyanukul and Schmeiser give, four more
-    // logarithms decide nothing.
-    if (far > 20 && far < variance_ / 2 - 1) {
+    // Beyond the bounds of the logarithm that Kachitvichyanukul and Schmeiser give (a
+    // little widened for rounding), four more logarithms decide nothing.
+    if (far < variance_ / 2 - 1) {
       const double rho =
-          far / variance_ * ((far * (far / 3 + 0.625) + 1.0 / 6) / variance_ + 0.5);
+          1.001 * far / variance_ * ((far * (far / 3 + 0.625) + 1.0 / 6) / variance_ + 0.5);
       const double middle = -far * far / (2 * variance_);
       if (height < middle - rho) return true;
       if (height > middle + rho) return false;
