@@ -37,7 +37,7 @@ double between(const Tables& groups) {
 }
 
 // The value with percentiles of what resampled groups give.
-Interval bootstrapped(const std::vector<GroupCounts>& counts,
+Interval bootstrapped(const std::vector<CountedGroup>& counts,
                       const std::vector<int>& groups,
                       const std::function<double(const Tables&)>& figure,
                       double confidence) {
@@ -124,7 +124,7 @@ void add_accuracies(const std::vector<GroupTally>& tallies, std::vector<int> gro
 }  // namespace
 
 void add_common_figures(const std::vector<GroupTally>& tallies,
-                        const std::vector<GroupCounts>& counts,
+                        const std::vector<CountedGroup>& counts,
                         const std::vector<int>& groups, const FigureRules& rules,
                         const GroupOptions& options, GroupReport& report) {
   const Adder add{report};

@@ -14,7 +14,7 @@ namespace {
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Enough rows of the kind that the criterion divides by.
-bool enough(const GroupCounts& c, const RateInfo* rate, bool right, double least) {
+bool enough(const CountedGroup& c, const RateInfo* rate, bool right, double least) {
   if (rate != nullptr && rate->share != nullptr) {
     const Share share = rate->share(right ? c.right : c.sums);
     const double squares = rate->share(right ? c.right_squares : c.squares).of;
@@ -25,14 +25,14 @@ bool enough(const GroupCounts& c, const RateInfo* rate, bool right, double least
          rows(c.sums.negatives(), c.squares.negatives()) >= least;
 }
 
-RateCount count_of(const RateInfo& rate, const GroupCounts& c, bool right) {
+RateCount count_of(const RateInfo& rate, const CountedGroup& c, bool right) {
   const Share share = rate.share(right ? c.right : c.sums);
   return effective(share.hits, share.of,
                    rate.share(right ? c.right_squares : c.squares).of);
 }
 
 Interval compare(const CriterionInfo& criterion, const RateInfo* rate, bool right,
-                 const GroupCounts& u, const GroupCounts& p, double confidence) {
+                 const CountedGroup& u, const CountedGroup& p, double confidence) {
   if (rate != nullptr && rate->share != nullptr) {
     const RateCount first = count_of(*rate, criterion.turned ? p : u, right);
     const RateCount second = count_of(*rate, criterion.turned ? u : p, right);
@@ -52,7 +52,7 @@ double distance(const CriterionInfo& criterion, double value) {
   return criterion.ratio ? std::abs(std::log(value)) : std::abs(value);
 }
 
-void fill(const CriterionInfo& criterion, const std::vector<GroupCounts>& counts,
+void fill(const CriterionInfo& criterion, const std::vector<CountedGroup>& counts,
           const std::vector<int>& groups, const FigureRules& rules,
           const GroupOptions& options, const GroupReport& report, GroupMeasure& measure) {
   const RateInfo* rate = criterion.rate == nullptr ? nullptr : find_rate(criterion.rate);
@@ -99,7 +99,7 @@ void fill(const CriterionInfo& criterion, const std::vector<GroupCounts>& counts
 
 }  // namespace
 
-void add_criteria(const std::vector<GroupCounts>& counts, const std::vector<int>& groups,
+void add_criteria(const std::vector<CountedGroup>& counts, const std::vector<int>& groups,
                   const FigureRules& rules, const GroupOptions& options,
                   GroupReport& report) {
   for (const CriterionInfo& criterion : group_criteria()) {

@@ -14,8 +14,8 @@ constexpr std::size_t kMostGroups = 300;  // with bootstrapped figures
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-GroupCounts counts_of(const GroupTally& group, int favorable) {
-  GroupCounts c;
+CountedGroup counts_of(const GroupTally& group, int favorable) {
+  CountedGroup c;
   for (std::size_t k = 0; k < group.label.size(); ++k) {
     const LabelTally& l = group.label[k];
     const bool positive = static_cast<int>(k) == favorable;
@@ -53,7 +53,7 @@ std::vector<Confusion> resampled(const Confusion& sums, const Confusion& squares
   return out;
 }
 
-Interval rate_interval(const RateInfo& rate, const GroupCounts& c, bool right,
+Interval rate_interval(const RateInfo& rate, const CountedGroup& c, bool right,
                        double confidence) {
   const Confusion& sums = right ? c.right : c.sums;
   if (rate.share != nullptr) {
@@ -70,7 +70,7 @@ Interval rate_interval(const RateInfo& rate, const GroupCounts& c, bool right,
   return percentile(value, std::move(values), confidence);
 }
 
-std::vector<Figure> rates_of(const GroupCounts& counts, const FigureRules& rules,
+std::vector<Figure> rates_of(const CountedGroup& counts, const FigureRules& rules,
                              double confidence) {
   std::vector<Figure> rates;
   for (const RateInfo& rate : group_rates()) {
@@ -105,7 +105,7 @@ void add_figures(const Tally& tally, std::span<const Index> attributes,
   const FigureRules rules{.labelled = plan.labelled,
                           .named = plan.favorable >= 0,
                           .two_classes = plan.classes == 2};
-  std::vector<GroupCounts> counts;
+  std::vector<CountedGroup> counts;
   std::vector<int> compared;
   for (std::size_t g = 0; g < tallies.size(); ++g) {
     counts.push_back(counts_of(tallies[g], plan.favorable));
@@ -116,7 +116,7 @@ void add_figures(const Tally& tally, std::span<const Index> attributes,
       // By name, as for mean scores: renumbering groups changes nothing.
       Exec own = exec;
       own.seed = Rng(exec.seed, "table of " + report.groups[at(g)].value).next();
-      GroupCounts& c = counts[at(g)];
+      CountedGroup& c = counts[at(g)];
       c.replicates = resampled(c.sums, c.squares, options.replicates, own);
       if (rules.of_right("accuracy"))
         c.right_replicates = resampled(c.right, c.right_squares, options.replicates, own);

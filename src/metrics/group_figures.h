@@ -11,7 +11,7 @@
 namespace fmd {
 
 // A group as its rates and criteria see it.
-struct GroupCounts {
+struct CountedGroup {
   Confusion sums, squares;  // of weights and of their squares: the counts without weights
   // Rightly and wrongly decided rows in the places of TP and FP, for accuracies of many
   // classes, which a table of "favourable or not" does not have.
@@ -24,7 +24,7 @@ struct FigureRules {
   bool labelled = true, named = true, two_classes = true;
   // rate: the one that a figure is made of; null = several.
   [[nodiscard]] std::string reason(const char* rate) const;
-  [[nodiscard]] bool of_right(const char* rate) const;  // by GroupCounts::right
+  [[nodiscard]] bool of_right(const char* rate) const;  // by CountedGroup::right
 };
 
 // Fills rates of groups and adds measures to a report that has its groups and reference.
@@ -33,11 +33,11 @@ void add_figures(const Tally& tally, std::span<const Index> attributes,
                  const Exec& exec, GroupReport& report);
 
 // Its parts. groups: the compared ones, by their number in the report.
-void add_criteria(const std::vector<GroupCounts>& counts, const std::vector<int>& groups,
+void add_criteria(const std::vector<CountedGroup>& counts, const std::vector<int>& groups,
                   const FigureRules& rules, const GroupOptions& options,
                   GroupReport& report);
 void add_common_figures(const std::vector<GroupTally>& tallies,
-                        const std::vector<GroupCounts>& counts,
+                        const std::vector<CountedGroup>& counts,
                         const std::vector<int>& groups, const FigureRules& rules,
                         const GroupOptions& options, GroupReport& report);
 void add_score_figures(const Tally& tally, std::span<const Index> attributes,
