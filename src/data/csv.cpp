@@ -10,6 +10,7 @@
 #include "fmd/core/file.h"
 
 namespace fmd {
+
 Table parse_csv(std::string_view text, const std::string& source, const CsvOptions& options,
                 const Exec& exec) {
   CsvReader reader(make_feed(text), source, options, exec);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/memory.h"
 #include "data/arrow_column.h"
 #include "data/number.h"
 #include "data/parquet.h"
@@ -112,6 +113,7 @@ class ParquetRows : public RowSource {
     const auto room = to_size(std::min(count, std::max<Index>(likely, kBatch)));
     if (column.kind == ColumnKind::number) {
       column.numbers.reserve(room);
+      prefer_huge_pages(column.numbers.data(), room * sizeof(double));
     } else {
       column.codes.reserve(room);
     }
