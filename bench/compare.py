@@ -22,7 +22,7 @@ from influence_rivals import influence
 from measure import last_line, row, run_process, run_program, say, shortest
 from reading_rivals import reading
 
-PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "commands",
+PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "matching", "commands",
          "reading")
 
 
@@ -107,6 +107,20 @@ def scoring(build, quick):
             f"{GBs:.1f} of {memory:.1f} GB/s, {GFLOPs:.1f} of {gemm:.1f} GFLOP/s; each turn "
             + ", ".join(f"{100 * c['share']:.0f} %" for c in counters)))
     return rows
+
+
+def matching(build, quick):
+    say("nearest neighbours")
+    turns = [run_program(build, "match_bench", "^(product|nearest)") for _ in range(1 if quick else 2)]
+    best = {name: shortest([(t[name]["cpu_s"], t[name]["wall_s"]) for t in turns])
+            for name in ("product", "nearest_one", "nearest_several")}
+    one, several = (best[name][0] / best["product"][0] for name in ("nearest_one", "nearest_several"))
+    return [
+        row("nearest of 20,000 rows among 20,000, 64 features, exact", f"{one:.2f} x", "<= 3 x sgemm",
+            one <= 3, best["nearest_one"]),
+        row("  their 16 nearest", f"{several:.2f} x", "", None, best["nearest_several"]),
+        row("  sgemm of that size", "", "", None, best["product"]),
+    ]
 
 
 def curvature(build, quick):
@@ -210,6 +224,7 @@ def main():
              "unlearning": lambda: unlearning(build, quick),
              "scoring": lambda: scoring(build, quick),
              "audit": lambda: audit(build, out, pythons.get("bench"), quick),
+             "matching": lambda: matching(build, quick),
              "commands": lambda: commands(build, quick),
              "reading": lambda: reading(build, out, pythons, quick)}
     rows = [line for name in PARTS if options.only in (None, name) for line in parts[name]()]

@@ -46,6 +46,7 @@
 #include "fmd/model/features.h"
 #include "fmd/model/head.h"
 #include "fmd/model/model.h"
+#include "fmd/model/nearest.h"
 #include "fmd/model/rows.h"
 #include "fmd/pipeline/audit.h"
 #include "fmd/pipeline/baseline.h"

@@ -1,0 +1,230 @@
+#include "fmd/model/nearest.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/check.h"
+#include "core/lapack.h"
+#include "model/dense_rows.h"
+#include "model/nearest_kernels.h"
+
+namespace fmd {
+namespace {
+
+constexpr Index kQueryRows = 1024;      // of one task
+constexpr Index kCandidateRows = 1024;  // of one tile
+constexpr Index kTileQueries = 256;     // 1 MB of products: stays in the second-level cache
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+// Some rows, expanded, with what the product needs of them.
+struct Side {
+  std::vector<float> x;         // as they are
+  std::vector<float> unit;      // cosine: divided by their lengths
+  std::vector<double> squared;  // |x|^2
+  std::vector<float> add;       // candidates, euclidean: |x|^2; else zeros
+  double longest = 0;           // largest |x|
+
+  [[nodiscard]] const float* product_rows() const {
+    return unit.empty() ? x.data() : unit.data();
+  }
+};
+
+Side make_side(const Features& X, std::span<const Index> rows, Distance distance,
+               Scratch& scratch) {
+  const Index d = X.cols();
+  Side side;
+  expand(X, rows, scratch, side.x);
+  side.add.assign(rows.size(), 0.0F);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const float* x = side.x.data() + static_cast<Index>(i) * d;
+    const double squared = kernels::dot(x, x, d);
+    // The tile is float32: what does not fit into it cannot be compared.
+    if (!(squared < 1e36)) {
+      throw Error(ErrorKind::bad_data,
+                  fmt::format("neighbours: row {} is not finite or too long", rows[i] + 1),
+                  "features must be finite numbers of ordinary size");
+    }
+    side.squared.push_back(squared);
+    side.longest = std::max(side.longest, std::sqrt(squared));
+    if (distance == Distance::euclidean) side.add[i] = static_cast<float>(squared);
+  }
+  if (distance != Distance::cosine) return side;
+  side.unit = side.x;
+  side.longest = 1;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double length = std::sqrt(side.squared[i]);
+    float* x = side.unit.data() + static_cast<Index>(i) * d;
+    for (Index j = 0; length > 0 && j < d; ++j)
+      x[j] = static_cast<float>(static_cast<double>(x[j]) / length);
+  }
+  return side;
+}
+
+struct Found {
+  double order;  // |x - y|^2, minus the cosine, or minus the overlap: what is compared
+  Index row;
+  bool operator<(const Found& other) const {
+    return order != other.order ? order < other.order : row < other.row;
+  }
+};
+
+// The k best of one query so far, and the value in the tile from which on none can be.
+class Best {
+ public:
+  Best(Index k, Distance distance) : k_(at(k)), distance_(distance) {}
+
+  void offer(Found found) {
+    if (found_.size() == k_ && !(found < found_.back())) return;
+    if (found_.size() == k_) found_.pop_back();
+    found_.insert(std::upper_bound(found_.begin(), found_.end(), found), found);
+  }
+
+  // squared = |x|^2 of the query, error = how far a tile's values may be off.
+  [[nodiscard]] float limit(double squared, double error) const {
+    if (found_.size() < k_) return std::numeric_limits<float>::infinity();
+    const double last = found_.back().order;
+    // Rows come in ascending order: an equal one later is never taken.
+    if (distance_ == Distance::overlap) return static_cast<float>(last);
+    if (distance_ == Distance::euclidean && last == 0) return kNever;
+    const double value = distance_ == Distance::euclidean ? last - squared : last;
+    return std::nextafter(static_cast<float>(value + error),
+                          std::numeric_limits<float>::infinity());
+  }
+
+  [[nodiscard]] const std::vector<Found>& found() const { return found_; }
+
+ private:
+  std::size_t k_;
+  Distance distance_;
+  std::vector<Found> found_;
+};
+
+class Search {
+ public:
+  Search(const Features& queries, const Features& candidates, const NearestOptions& options)
+      : Q_(queries), C_(candidates), options_(options), d_(queries.cols()) {}
+
+  // Queries rows against all candidate rows.
+  std::vector<Best> run(std::span<const Index> rows, std::span<const Index> among) const {
+    Scratch scratch;
+    const Side q = make_side(Q_, rows, options_.distance, scratch);
+    std::vector<Best> best(rows.size(), Best(options_.k, options_.distance));
+    std::vector<float> tile(at(kTileQueries * kCandidateRows));
+    for (Index from = 0; from < std::ssize(among); from += kCandidateRows) {
+      const auto chunk =
+          among.subspan(at(from), at(std::min(kCandidateRows, std::ssize(among) - from)));
+      const Side c = make_side(C_, chunk, options_.distance, scratch);
+      for (Index first = 0; first < std::ssize(rows); first += kTileQueries) {
+        const Index count = std::min(kTileQueries, std::ssize(rows) - first);
+        multiply(q, first, count, c, std::ssize(chunk), tile.data());
+        for (Index i = first; i < first + count; ++i)
+          scan(q, rows, i, c, chunk, tile.data() + (i - first) * std::ssize(chunk),
+               best[at(i)]);
+      }
+    }
+    return best;
+  }
+
+  [[nodiscard]] double distance(double order) const {
+    if (options_.distance == Distance::euclidean) return std::sqrt(order);
+    if (options_.distance == Distance::cosine) return std::max(0.0, 1 + order);
+    return 1 + order / options_.scale;
+  }
+
+ private:
+  // tile(i, j) = -2 x_i . y_j (euclidean) or - x_i . y_j.
+  void multiply(const Side& q, Index first, Index rows, const Side& c, Index cols,
+                float* tile) const {
+    const int m = static_cast<int>(cols), n = static_cast<int>(rows),
+              k = static_cast<int>(d_), ld = std::max(k, 1);
+    const float alpha = options_.distance == Distance::euclidean ? -2 : -1, beta = 0;
+    sgemm_("T", "N", &m, &n, &k, &alpha, c.product_rows(), &ld,
+           q.product_rows() + first * d_, &ld, &beta, tile, &m);
+  }
+
+  void scan(const Side& q, std::span<const Index> rows, Index i, const Side& c,
+            std::span<const Index> chunk, const float* tile, Best& best) const {
+    const double squared = q.squared[at(i)];
+    const double length = options_.distance == Distance::cosine ? 1 : std::sqrt(squared);
+    // Bound of a float32 product of d terms and of the sum behind it; the two factors of
+    // a cosine were rounded as well.
+    const double error = std::ldexp(
+        (2 * static_cast<double>(d_) + 12) * length * c.longest + 4 * c.longest * c.longest,
+        -24);
+    const Index count = std::ssize(chunk);
+    Index j = -1;
+    while ((j = kernels::first_below(tile, c.add.data(), j + 1, count,
+                                     best.limit(squared, error))) < count) {
+      if (options_.skip_self && chunk[at(j)] == rows[at(i)]) continue;
+      best.offer({order(q, i, c, j), chunk[at(j)]});
+    }
+  }
+
+  [[nodiscard]] double order(const Side& q, Index i, const Side& c, Index j) const {
+    const float *x = q.x.data() + i * d_, *y = c.x.data() + j * d_;
+    if (options_.distance == Distance::euclidean)
+      return kernels::squared_distance(x, y, d_);
+    const double dot = kernels::dot(x, y, d_);
+    if (options_.distance == Distance::overlap) return -dot;
+    const double lengths = std::sqrt(q.squared[at(i)]) * std::sqrt(c.squared[at(j)]);
+    return lengths > 0 ? -dot / lengths : 0;
+  }
+
+  const Features &Q_, &C_;
+  const NearestOptions& options_;
+  Index d_;
+};
+
+std::vector<Index> entries(const Rows& rows) {
+  std::vector<Index> all(at(rows.size()));
+  for (Index i = 0; i < rows.size(); ++i) all[at(i)] = rows.row(i);
+  return all;
+}
+
+void check(const Rows& queries, const Rows& candidates, const NearestOptions& options) {
+  require_option(options.k >= 1, "neighbours", "k", options.k, ">= 1");
+  require_option(options.scale > 0, "neighbours", "scale", options.scale, "> 0");
+  if (queries.X->cols() != candidates.X->cols()) {
+    throw Error(ErrorKind::bad_shape,
+                fmt::format("neighbours: queries have {} features, candidates {}",
+                            queries.X->cols(), candidates.X->cols()));
+  }
+  if (!std::is_sorted(candidates.subset.begin(), candidates.subset.end()))
+    throw Error(ErrorKind::bad_shape, "neighbours: the candidates' rows must ascend");
+}
+
+}  // namespace
+
+Neighbours nearest(const Rows& queries, const Rows& candidates,
+                   const NearestOptions& options, const Exec& exec) {
+  check(queries, candidates, options);
+  const std::vector<Index> rows = entries(queries), among = entries(candidates);
+  const Search search(*queries.X, *candidates.X, options);
+  Neighbours result;
+  result.k = options.k;
+  result.row.assign(rows.size() * at(options.k), -1);
+  result.distance.assign(result.row.size(), std::numeric_limits<double>::infinity());
+  const Index total = std::ssize(rows), tasks = (total + kQueryRows - 1) / kQueryRows;
+  std::atomic<Index> done = 0;
+  exec.for_each(tasks, [&](Index task) {
+    const Index first = task * kQueryRows, count = std::min(kQueryRows, total - first);
+    const std::vector<Best> best =
+        search.run(std::span(rows).subspan(at(first), at(count)), among);
+    for (Index i = 0; i < count; ++i) {
+      std::size_t to = at((first + i) * options.k);
+      for (const Found& found : best[at(i)].found()) {
+        result.row[to] = found.row;
+        result.distance[to++] = search.distance(found.order);
+      }
+    }
+    exec.report("neighbours", done += count, total);
+  });
+  return result;
+}
+
+}  // namespace fmd
