@@ -15,6 +15,9 @@ void dsyrk_(const char* uplo, const char* trans, const int* n, const int* k,
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info);
 void dpotrs_(const char* uplo, const int* n, const int* nrhs, const double* a,
              const int* lda, double* b, const int* ldb, int* info);
+void dtrsm_(const char* side, const char* uplo, const char* trans, const char* diag,
+            const int* m, const int* n, const double* alpha, const double* a,
+            const int* lda, double* b, const int* ldb);
 void dpocon_(const char* uplo, const int* n, const double* a, const int* lda,
              const double* anorm, double* rcond, double* work, int* iwork, int* info);
 void dsygvd_(const int* itype, const char* jobz, const char* uplo, const int* n, double* a,

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+#include "fmd/model/nearest.h"
+
+namespace fmd {
+
+struct MatchOptions {
+  Distance distance = Distance::euclidean;
+  double scale = 1;        // overlap: see NearestOptions
+  bool skip_self = false;  // a row is no partner of itself
+  Index reuse = 5;         // how often one candidate may serve; 0 = no limit
+  double caliper = std::numeric_limits<double>::infinity();  // no pair further apart
+};
+
+enum class MatchOutcome : std::uint8_t {
+  matched,
+  no_candidate,  // there is no row to match with
+  too_far,       // the nearest is beyond the caliper
+  used_up,       // those within the caliper serve others already
+};
+
+// One partner for each query, or none.
+struct Matches {
+  std::vector<Index> partner;    // row of candidates.X; -1: none
+  std::vector<double> distance;  // infinite: none
+  std::vector<MatchOutcome> outcome;
+};
+
+// Pairs are made greedily: of all pairs of a query and a candidate that may still serve,
+// the one at least distance is taken next, ties by the query's and the candidate's place.
+// Exact: lists of near candidates are extended when they run out. Without the limit on
+// reuse one candidate in the middle of the others serves hundreds of queries, and a figure
+// over thousands of pairs rests on a few rows. Throws as nearest() does, and
+// Error(bad_option).
+[[nodiscard]] Matches match_rows(const Rows& queries, const Rows& candidates,
+                                 const MatchOptions& options, const Exec& exec);
+
+}  // namespace fmd
