@@ -44,6 +44,8 @@ class Session {
 void add_common(CLI::App& command, Common& common);
 // --label, --positive, --favorable, --threshold, --attribute, --pairs, --id, ...
 void add_task_options(CLI::App& command, TaskOverrides& flags);
+// --match-columns, --caliper, --reuse
+void add_match_options(CLI::App& command, TaskOverrides& flags);
 void add_groups_options(CLI::App& command, GroupsFile& groups);
 
 // task of the model (or none), then task.toml, then flags.

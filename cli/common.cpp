@@ -99,6 +99,19 @@ void add_common(CLI::App& command, Common& common) {
   command.add_flag("--json", common.json, "JSON on stdout in place of the screen");
 }
 
+void add_match_options(CLI::App& command, TaskOverrides& flags) {
+  command
+      .add_option("--match-columns", flags.match_columns,
+                  "Match by equal values of this column; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--caliper", flags.caliper,
+                     "No matched pair further apart: a distance, or 1sd");
+  command
+      .add_option("--reuse", flags.reuse,
+                  "How often one row may be a partner (5; 0 = no limit)")
+      ->check(CLI::NonNegativeNumber);
+}
+
 void add_task_options(CLI::App& command, TaskOverrides& flags) {
   command.add_option("--label", flags.label, "Column with the label");
   command.add_option("--positive", flags.positive,
@@ -111,7 +124,10 @@ void add_task_options(CLI::App& command, TaskOverrides& flags) {
   command
       .add_option("--attribute", flags.attributes, "Attribute in question; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--pairs", flags.pairs, "flip, or given:FILE (joined by --id)");
+  command.add_option("--pairs", flags.pairs,
+                     "flip, given:FILE (joined by --id), or match, match:overlap, "
+                     "match:mahalanobis, match:cosine");
+  add_match_options(command, flags);
   command.add_option("--id", flags.id, "Column that names a row; no input of the model");
   command.add_option("--weight", flags.weight, "Column with row weights");
   command.add_option("--ignore", flags.ignore, "Column that is no input; may be repeated")

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "data/match_rules.h"
 #include "data/number.h"
 #include "data/task_rules.h"
 #include "data/words.h"
@@ -80,9 +81,15 @@ std::vector<AttributeSpec> new_attributes(const Task& task,
 void set_pairs(Task& task, const std::string& pairs) {
   if (!is_pairs(pairs)) {
     throw Error(ErrorKind::bad_option,
-                fmt::format("pairs is \"{}\", must be flip or given:FILE", shorten(pairs)));
+                fmt::format("pairs is \"{}\", must be {}", shorten(pairs), kPairs));
   }
-  for (AttributeSpec& spec : task.attributes) spec.pairs = pairs;
+  for (AttributeSpec& spec : task.attributes) {
+    spec.pairs = pairs;
+    if (is_match(spec)) continue;
+    spec.match_columns.clear();
+    spec.caliper.clear();
+    spec.reuse = AttributeSpec{}.reuse;
+  }
 }
 
 void set_unseen(Task& task, const std::string& unseen) {
@@ -96,7 +103,9 @@ void set_unseen(Task& task, const std::string& unseen) {
 }  // namespace
 
 bool is_pairs(const std::string& pairs) {
-  return pairs == "flip" || (pairs.starts_with("given:") && pairs.size() > 6);
+  return pairs == "flip" || (pairs.starts_with("given:") && pairs.size() > 6) ||
+         pairs == "match" || pairs == "match:overlap" || pairs == "match:mahalanobis" ||
+         pairs == "match:cosine";
 }
 
 bool are_quantiles(Index quantiles) { return quantiles >= 2 && quantiles <= 100; }
@@ -146,10 +155,12 @@ std::string contradiction(const Task& task) {
       return fmt::format("attribute \"{}\" stands twice", shorten(spec.name));
     }
     if (!is_pairs(spec.pairs)) {
-      return fmt::format("attribute \"{}\": pairs is \"{}\", must be flip or given:FILE",
-                         spec.name, shorten(spec.pairs));
+      return fmt::format("attribute \"{}\": pairs is \"{}\", must be {}", spec.name,
+                         shorten(spec.pairs), kPairs);
     }
     if (const std::string wrong = range_contradiction(spec); !wrong.empty()) return wrong;
+    if (const std::string wrong = match_contradiction(task, spec); !wrong.empty())
+      return fmt::format("attribute \"{}\": {}", shorten(spec.name), wrong);
     for (const std::string& column : spec.columns)
       if (!task.label.empty() && column == task.label)
         return fmt::format("attribute \"{}\" is the label", shorten(spec.name));
@@ -172,6 +183,7 @@ Task merge(Task task, const TaskOverrides& overrides) {
   if (overrides.attributes || overrides.attribute_specs)
     task.attributes = new_attributes(task, overrides);
   if (overrides.pairs) set_pairs(task, *overrides.pairs);
+  set_match(task, overrides);
   if (overrides.ignore) task.ignore = *overrides.ignore;
   if (overrides.unseen) set_unseen(task, *overrides.unseen);
   if (overrides.types)

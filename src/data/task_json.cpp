@@ -19,6 +19,11 @@ json to_object(const AttributeSpec& spec) {
                  {"reference", spec.reference}};
   if (spec.quantiles > 0) object["quantiles"] = spec.quantiles;
   if (!spec.cuts.empty()) object["cuts"] = spec.cuts;
+  if (is_match(spec)) {
+    object["match_columns"] = spec.match_columns;
+    object["caliper"] = spec.caliper;
+    object["reuse"] = spec.reuse;
+  }
   return object;
 }
 
@@ -31,6 +36,9 @@ AttributeSpec read_attribute_spec(const JsonReader& object) {
   spec.reference = object.text("reference");
   if (object.has("quantiles")) spec.quantiles = object.count("quantiles");
   if (object.has("cuts")) spec.cuts = object.numbers("cuts");
+  if (object.has("match_columns")) spec.match_columns = object.texts("match_columns");
+  if (object.has("caliper")) spec.caliper = object.text("caliper");
+  if (object.has("reuse")) spec.reuse = object.count("reuse");
   return spec;
 }
 

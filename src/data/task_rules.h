@@ -6,7 +6,9 @@
 
 namespace fmd {
 
-// flip or given:FILE
+// flip, given:FILE, match or match:BY
+inline constexpr const char* kPairs =
+    "flip, given:FILE, match, match:overlap, match:mahalanobis or match:cosine";
 [[nodiscard]] bool is_pairs(const std::string& pairs);
 
 // 2 to 100.

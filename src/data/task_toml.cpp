@@ -110,7 +110,8 @@ std::string read_threshold(const TomlReader& reader, const toml::node& node) {
 
 AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
   static const std::vector<std::string> kKeys = {
-      "name", "columns", "pairs", "values", "reference", "quantiles", "cuts"};
+      "name",      "columns", "pairs",         "values",  "reference",
+      "quantiles", "cuts",    "match_columns", "caliper", "reuse"};
   AttributeSpec spec;
   for (const auto& [toml_key, node] : table) {
     const std::string_view key = toml_key.str();
@@ -120,8 +121,7 @@ AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
       spec.columns = reader.texts(node, key);
     } else if (key == "pairs") {
       spec.pairs = reader.text(node, key);
-      if (!is_pairs(spec.pairs))
-        reader.fail(node, key, "must be \"flip\" or \"given:FILE\"");
+      if (!is_pairs(spec.pairs)) reader.fail(node, key, fmt::format("must be {}", kPairs));
     } else if (key == "values") {
       spec.values = reader.texts(node, key);
       if (spec.values.size() < 2) reader.fail(node, key, "needs at least two values");
@@ -134,6 +134,12 @@ AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
     } else if (key == "cuts") {
       spec.cuts = reader.numbers(node, key);
       if (!are_cuts(spec.cuts)) reader.fail(node, key, "must ascend, at most 99 of them");
+    } else if (key == "match_columns") {
+      spec.match_columns = reader.texts(node, key);
+    } else if (key == "caliper") {
+      spec.caliper = reader.text(node, key);
+    } else if (key == "reuse") {
+      spec.reuse = reader.count(node, key);
     } else {
       reader.fail_unknown(node, key, kKeys);
     }

@@ -166,11 +166,57 @@ TEST(TaskMerge, ContradictionsAreNamed) {
   EXPECT_ERROR(merge(full_task(), {.weight = "income"}), ErrorKind::bad_task,
                "\"income\" is both label and weight");
   EXPECT_ERROR(merge({}, {.pairs = "given:"}), ErrorKind::bad_option,
-               "must be flip or given:FILE");
+               "must be flip, given:FILE, match");
   EXPECT_ERROR(merge({}, {.unseen = "no"}), ErrorKind::bad_option,
                "must be error or bucket");
   EXPECT_ERROR(merge({}, {.classes = Texts{"a", "a"}}), ErrorKind::bad_task,
                "stands twice");
+}
+
+TEST(TaskMerge, MatchedPairsHaveOptionsOfTheirOwn) {
+  const std::string toml = R"(
+[[attributes]]
+name = "sex"
+pairs = "match:overlap"
+match_columns = ["age", "job"]
+caliper = 0.25
+reuse = 3
+)";
+  const Task task = merge({}, read_toml(toml));
+  const AttributeSpec& spec = task.attributes.at(0);
+  EXPECT_TRUE(is_match(spec));
+  EXPECT_EQ(match_by(spec), "overlap");
+  EXPECT_EQ(spec.match_columns, (Texts{"age", "job"}));
+  EXPECT_EQ(spec.caliper, "0.25");
+  EXPECT_EQ(spec.reuse, 3);
+  EXPECT_EQ(task_from_json(to_json(task), "m"), task);
+  // Another kind of pairs knows none of them; flags replace what the file says.
+  const AttributeSpec flips = merge(task, {.pairs = "flip"}).attributes.at(0);
+  EXPECT_EQ(flips, (AttributeSpec{.name = "sex", .columns = {"sex"}}));
+  const AttributeSpec other = merge(task, {.caliper = "1sd", .reuse = 0}).attributes.at(0);
+  EXPECT_EQ(other.caliper, "1sd");
+  EXPECT_EQ(other.reuse, 0);
+  EXPECT_EQ(match_by({.name = "sex", .pairs = "match"}), "mahalanobis");
+  EXPECT_EQ(match_by({.name = "sex", .pairs = "match", .match_columns = {"age"}}),
+            "overlap");
+}
+
+TEST(TaskMerge, MatchingThatMakesNoSenseIsNamed) {
+  const Task task = merge({}, {.attributes = Texts{"sex"}});
+  EXPECT_ERROR(merge(task, {.reuse = 2}), ErrorKind::bad_task, "reuse is for pairs match");
+  EXPECT_ERROR(merge(task, {.caliper = "1"}), ErrorKind::bad_task,
+               "a caliper is for pairs match");
+  EXPECT_ERROR(merge(task, {.match_columns = Texts{"age"}}), ErrorKind::bad_task,
+               "match_columns are for pairs match");
+  EXPECT_ERROR(merge(task, {.pairs = "match:cosine", .match_columns = Texts{"age"}}),
+               ErrorKind::bad_task, "match_columns are for pairs match:overlap");
+  EXPECT_ERROR(merge(task, {.pairs = "match", .match_columns = Texts{"sex"}}),
+               ErrorKind::bad_task, "matching by the attribute itself");
+  EXPECT_ERROR(merge(task, {.pairs = "match", .caliper = "near"}), ErrorKind::bad_task,
+               "caliper is \"near\"");
+  EXPECT_TRUE(parse_caliper("2sd").deviations);
+  EXPECT_EQ(parse_caliper("2sd").value, 2);
+  EXPECT_TRUE(std::isinf(parse_caliper("").value));
 }
 
 TEST(TaskJson, ComesBackTheSame) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,17 +16,35 @@ namespace fmd {
 struct AttributeSpec {
   std::string name;
   std::vector<std::string> columns = {};  // the columns that carry it; usually just {name}
-  std::string pairs = "flip";             // flip | given:FILE
+  std::string pairs = "flip";             // flip | given:FILE | match | match:overlap |
+                                          // match:mahalanobis | match:cosine
   std::vector<std::string> values = {};   // to flip between and to compare; empty = all
   std::string reference = "";             // groups are compared against it; empty = none
   Index quantiles = 0;  // of a number: this many ranges with equal shares; 0 = none
   std::vector<double> cuts = {};  // of a number: where ranges begin, ascending
+  // Matched pairs alone (see pipeline/match.h):
+  std::vector<std::string> match_columns = {};  // overlap: the columns that are compared
+  std::string caliper = "";  // no pair further apart: "0.5", or "1sd"; empty = none
+  Index reuse = 5;           // how often one row may be a partner; 0 = no limit
 
   bool operator==(const AttributeSpec&) const = default;
 };
 
 // "sex", or "age:4" for four quantiles of a number. Throws Error(bad_option).
 [[nodiscard]] AttributeSpec parse_attribute(const std::string& text);
+
+// Are the attribute's pairs matched ones? And by what: "overlap" where columns are named,
+// else "mahalanobis", unless the text says it.
+[[nodiscard]] bool is_match(const AttributeSpec& spec);
+[[nodiscard]] std::string match_by(const AttributeSpec& spec);
+
+// A caliper: a distance, or that many standard deviations of the nearest distances above
+// their mean. Infinite: none. Throws Error(bad_option).
+struct Caliper {
+  double value = std::numeric_limits<double>::infinity();
+  bool deviations = false;
+};
+[[nodiscard]] Caliper parse_caliper(const std::string& text);
 
 // "co:sex=.02": a limit or a target on a measure, of one attribute or ("co=.02") of each.
 struct Limit {
@@ -87,6 +106,9 @@ struct TaskOverrides {
   std::optional<std::vector<std::string>> ignore = {};
   std::optional<std::vector<std::string>> classes = {};
   std::optional<std::string> pairs = {};
+  std::optional<std::vector<std::string>> match_columns = {};  // these three of all
+  std::optional<std::string> caliper = {};                     // attributes
+  std::optional<Index> reuse = {};
   std::optional<std::string> unseen = {};
   std::optional<std::map<std::string, ColumnKind>> types = {};
   std::optional<std::vector<Limit>> limits = {};
@@ -96,8 +118,8 @@ struct TaskOverrides {
 
 // Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or
 // "rate=R"), weight, id, ignore, unseen, min_group, min_label, [types], [[attributes]]
-// (name, columns, pairs, values, reference, quantiles, cuts) or attributes = ["sex",
-// "race"], [limits]
+// (name, columns, pairs, values, reference, quantiles, cuts, match_columns, caliper, reuse)
+// or attributes = ["sex", "race"], [limits]
 // ("co:sex" = 0.02). Throws Error(bad_task) with file, line and key; an unknown key is an
 // error that lists the keys.
 [[nodiscard]] TaskOverrides read_task(const std::filesystem::path& path);
