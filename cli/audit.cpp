@@ -59,7 +59,8 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
   model.task = with_limits(effective_task(model.task, args.common, args.flags), args.gate);
   require_attributes(model.task);
   const bool earlier_model = !args.gate.baseline_model.empty();
-  const bool whole = earlier_model || !streams(model, model.task);
+  const bool whole =
+      earlier_model || args.options.neighbours > 0 || !streams(model, model.task);
   StudyStream stream(model, model.task, args.data,
                      {.groups = args.groups,
                       .data_folder = data_folder(),
@@ -268,6 +269,10 @@ void add_audit(CLI::App& app) {
   cmd->add_option("--confidence", args->options.confidence, "Of all intervals")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();
+  cmd->add_option("--neighbours", args->options.neighbours,
+                  "Also compare the answers of this many nearest rows, e.g. 5; takes "
+                  "rows^2")
+      ->check(CLI::Range(1, 1000));
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
@@ -282,6 +287,7 @@ Examples
   fmd audit income.safetensors test.csv --attribute age:4
   fmd audit income.safetensors test.csv --scan
   fmd audit new.safetensors test.csv --baseline-model old.safetensors --fail-on-worse
+  fmd audit income.safetensors test.csv --attribute race --pairs match
   fmd pairs test.csv --flip sex -o flipped.csv        then score flipped.csv and test.csv
   fmd audit --scores scored.csv --pair-scores flipped_scored.csv --label income \
       --positive ">50000" --attribute sex)");

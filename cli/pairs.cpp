@@ -5,49 +5,105 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/data/pair_plan.h"
+#include "fmd/pipeline/match.h"
 
 namespace fmd::cli {
 namespace {
 
 struct Args {
   Common common;
-  std::string data, attribute, out;
+  TaskOverrides match;  // label, match columns, caliper, reuse
+  std::string data, attribute, matched, by, out;
   std::vector<std::string> values;
   bool force = false;
 };
 
-int run(const Args& args) {
-  OutputFiles files({.force = args.force});
-  files.reserve(args.out);
+// What the flags and task.toml say of the attribute.
+struct Wanted {
+  Task task;
   AttributeSpec spec;
-  spec.name = args.attribute;
-  spec.columns = {args.attribute};
-  spec.values = args.values;
   CsvOptions csv;
-  if (!args.common.task_file.empty()) {
-    const Task task = merge({}, read_task(args.common.task_file));
-    csv = csv_options(task);
-    if (const AttributeSpec* known = task.find(args.attribute)) spec = *known;
-    if (!args.values.empty()) spec.values = args.values;
-  }
-  const Table table = read_data(args.data, csv);
-  const Attribute attribute = read_attribute(table, spec);
-  const PairPlan plan = flip_plan(attribute);
-  files.write(args.out, to_csv(flipped_table(table, attribute, plan)));
-  files.commit();
+};
+
+Wanted read_wanted(const Args& args) {
+  const std::string& name = args.matched.empty() ? args.attribute : args.matched;
+  Wanted wanted;
+  TaskOverrides file;
+  if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
+  wanted.task = merge({}, file);
+  wanted.csv = csv_options(wanted.task);
+  const AttributeSpec* known = wanted.task.find(name);
+  wanted.spec = known != nullptr ? *known : AttributeSpec{.name = name, .columns = {name}};
+  if (!args.values.empty()) wanted.spec.values = args.values;
+  if (args.matched.empty()) return wanted;
+  // Only this attribute, matched as the flags say.
+  Task one = wanted.task;
+  one.attributes = {wanted.spec};
+  TaskOverrides flags = args.match;
+  if (!args.by.empty() || !is_match(wanted.spec))
+    flags.pairs = args.by.empty() ? "match" : "match:" + args.by;
+  one = merge(one, flags);
+  if (!one.label.empty()) wanted.csv.types[one.label] = ColumnKind::category;
+  wanted.spec = one.attributes.at(0);
+  wanted.task = std::move(one);
+  return wanted;
+}
+
+void report(const Args& args, const Table& table, const Attribute& attribute, Index pairs,
+            const std::string& words) {
   if (args.common.json) {
     print(nlohmann::ordered_json{{"schema", 1},
                                  {"command", "pairs"},
                                  {"rows", table.rows()},
-                                 {"pairs", plan.size()},
+                                 {"pairs", pairs},
                                  {"values", attribute.values},
                                  {"out", args.out}}
               .dump(2) +
           "\n");
   } else {
-    say(fmt::format("wrote {}: {} rows of {} with {} changed to each other value", args.out,
-                    plan.size(), args.data, attribute.name));
+    say(fmt::format("wrote {}: {}", args.out, words));
   }
+}
+
+int write_matches(const Args& args, OutputFiles& files, Wanted& wanted) {
+  const Session session(args.common);
+  const Table table = read_data(args.data, wanted.csv);
+  Task& task = wanted.task;
+  if (!task.label.empty() && task.classes.empty())
+    task.classes = label_classes(table, task.label, "");
+  const Attribute attribute = read_attribute(table, wanted.spec);
+  const MatchPlan plan = match_plan(table, task, attribute, wanted.spec, session.exec());
+  if (plan.size() == 0) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: {} has no matched pair: {}", args.data, attribute.name,
+                            plan.reason),
+                "give more rows, a wider --caliper, or more --reuse");
+  }
+  files.write(args.out, to_csv(match_table(plan, attribute)));
+  files.commit();
+  report(args, table, attribute, plan.size(),
+         fmt::format("{} matched pairs of {} rows of {}, by {}", plan.size(), plan.rows,
+                     args.data, plan.by));
+  return 0;
+}
+
+int run(const Args& args) {
+  if (args.attribute.empty() == args.matched.empty()) {
+    throw Error(ErrorKind::bad_option, "pairs: give --flip ATTRIBUTE or --match ATTRIBUTE",
+                "fmd pairs test.csv --flip sex -o flipped.csv");
+  }
+  OutputFiles files({.force = args.force});
+  files.reserve(args.out);
+  Wanted wanted = read_wanted(args);
+  if (!args.matched.empty()) return write_matches(args, files, wanted);
+  const Table table = read_data(args.data, wanted.csv);
+  const Attribute attribute = read_attribute(table, wanted.spec);
+  const PairPlan plan = flip_plan(attribute);
+  files.write(args.out, to_csv(flipped_table(table, attribute, plan)));
+  files.commit();
+  report(args, table, attribute, plan.size(),
+         fmt::format("{} rows of {} with {} changed to each other value", plan.size(),
+                     args.data, attribute.name));
   return 0;
 }
 
@@ -56,20 +112,30 @@ int run(const Args& args) {
 void add_pairs(CLI::App& app) {
   auto args = std::make_shared<Args>();
   auto* cmd = app.add_subcommand(
-      "pairs", "Rows with one attribute changed, for another program to score");
+      "pairs", "Rows with one attribute changed, or rows matched with similar ones");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
-  cmd->add_option("--flip", args->attribute, "Attribute to change")->required();
+  cmd->add_option("--flip", args->attribute, "Attribute to change");
+  cmd->add_option("--match", args->matched,
+                  "Attribute whose rows are matched with rows of another value");
+  cmd->add_option("--by", args->by, "match: by overlap, mahalanobis or cosine")
+      ->check(CLI::IsMember({"overlap", "mahalanobis", "cosine"}));
+  cmd->add_option("--label", args->match.label, "match: partners have the same label");
+  add_match_options(*cmd, args->match);
   cmd->add_option("--value", args->values, "Only between these values; may be repeated")
       ->allow_extra_args(false);
   cmd->add_option("-o,--out", args->out, "Where to write the rows")->required();
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_common(*cmd, args->common);
   cmd->footer(R"(
-The new columns fmd_row (number of the row in DATA, from 1), fmd_from and fmd_to stand in front.
+--flip: the new columns fmd_row (number of the row in DATA, from 1), fmd_from and fmd_to stand in
+front. --match: one line for each pair, fmd_row, fmd_partner, fmd_from, fmd_to and fmd_quality (1 =
+the same in what was compared).
 
-Example
-  fmd pairs test.csv --flip sex -o flipped.csv)");
+Examples
+  fmd pairs test.csv --flip sex -o flipped.csv
+  fmd pairs test.csv --match sex --label income -o matched.csv
+  fmd pairs test.csv --match sex --label income --match-columns age --match-columns job -o matched.csv)");
   on_run(*cmd, [args] { return run(*args); });
 }
 

@@ -8,6 +8,7 @@
 #include "data/number.h"
 #include "fmd/core/error.h"
 #include "fmd/data/table_stream.h"
+#include "pipeline/neighbours.h"
 
 namespace fmd {
 namespace {
@@ -216,6 +217,7 @@ AuditReport audit_tallies(const Tally& tally, const Task& task,
       audit.slope_reason = input.reads == Reads::no        ? "not_an_input"
                            : input.reads == Reads::unknown ? "no_model"
                                                            : "read_as_categories";
+    audit.match = input.match;
     const Index own[] = {static_cast<Index>(a)};
     const int reference = reference_of(attribute, tally.groups(own), task);
     audit.groups = group_report(tally, own, attribute.name, attribute.groups,
@@ -237,8 +239,10 @@ AuditReport audit_scores(const Scored& scored, const Task& task,
   for (const AuditedAttribute& input : attributes) {
     block.code.emplace_back(input.attribute->group);
     read.push_back(input.attribute);
-    TalliedAttribute own{input.attribute, input.reads, std::nullopt, input.pairs_kind,
-                         input.slope};
+    TalliedAttribute own{input.attribute,  input.reads, std::nullopt,
+                         input.pairs_kind, input.slope, std::nullopt};
+    if (input.match != nullptr)
+      own.match = match_report(*input.match, input.matching, scored, options.confidence);
     if (input.pairs) {
       own.flips.emplace(
           FlipPlan{.classes = block.classes,
@@ -277,7 +281,13 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
 
 AuditReport audit_model(const Model& model, const Study& study,
                         const std::vector<std::optional<StudyPairs>>& pairs,
-                        const AuditOptions& options, const Exec& exec) {
+                        const AuditOptions& options, const Exec& exec,
+                        const MatchPlans* matches) {
+  MatchPlans own_matches;
+  if (matches == nullptr) {
+    own_matches = make_matches(model, study, model.task, exec);
+    matches = &own_matches;
+  }
   std::vector<AuditedAttribute> attributes;
   for (std::size_t a = 0; a < study.attributes.size(); ++a) {
     AuditedAttribute input{
@@ -290,6 +300,10 @@ AuditReport audit_model(const Model& model, const Study& study,
       input.pairs = score_pairs(model, study, *pairs[a], exec);
       input.pairs_kind = pairs[a]->kind;
     }
+    if ((*matches)[a]) {
+      input.match = &*(*matches)[a];
+      input.matching = match_input(model, study, model.task, a);
+    }
     attributes.push_back(std::move(input));
   }
   Scored scored = score(model, study, {}, exec);
@@ -297,6 +311,7 @@ AuditReport audit_model(const Model& model, const Study& study,
     scored.weight =
         study.weight.empty() ? audit_weights(study.table, model.task) : study.weight;
   AuditReport report = audit_scores(scored, model.task, attributes, options, exec);
+  if (options.neighbours > 0) add_neighbours(study, scored, options, exec, report);
   report.kind = model.head->outputs() == 1 ? "logistic" : "softmax";
   report.data = study.source;
   report.data_sha256 = study.sha256;
@@ -326,7 +341,9 @@ AuditReport audit_files(const Table& scores, const Table* pairs, const Task& tas
   std::vector<AuditedAttribute> attributes;
   Matrix pbar;
   if (pairs != nullptr) pbar = read_probabilities(*pairs, task);
-  for (const Attribute& attribute : read) {
+  MatchPlans matches(read.size());
+  for (std::size_t a = 0; a < read.size(); ++a) {
+    const Attribute& attribute = read[a];
     AuditedAttribute input{.attribute = &attribute,
                            .reads = Reads::unknown,
                            .pairs = std::nullopt,
@@ -334,6 +351,15 @@ AuditReport audit_files(const Table& scores, const Table* pairs, const Task& tas
                            .slope = std::nullopt};
     if (pairs != nullptr)
       input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
+    if (is_match(task.attributes[a])) {
+      input.matching.table = &scores;
+      input.matching.y = scored.y;
+      input.matching.attribute = &attribute;
+      input.matching.spec = &task.attributes[a];
+      input.matching.min_rows = task.min_group;
+      matches[a] = match_plan(input.matching, exec);
+      input.match = &*matches[a];
+    }
     attributes.push_back(std::move(input));
   }
   AuditReport report = audit_scores(scored, task, attributes, options, exec);

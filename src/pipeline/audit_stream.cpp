@@ -37,8 +37,8 @@ AuditReport audit_stream(const Model& model, StudyStream& stream,
   Tally tally(audit_plan(model.task, pointers(attributes), stream.labelled(), options));
   std::vector<TalliedAttribute> tallied;
   for (std::size_t a = 0; a < attributes.size(); ++a) {
-    TalliedAttribute own{&attributes[a], stream.reads()[a], std::nullopt, "flip",
-                         std::nullopt};
+    TalliedAttribute own{&attributes[a], stream.reads()[a], std::nullopt,
+                         "flip",         std::nullopt,      std::nullopt};
     if (own.reads == Reads::yes && attributes[a].flips())
       own.flips.emplace(
           FlipPlan{.classes = static_cast<Index>(model.task.classes.size()),

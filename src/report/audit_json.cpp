@@ -5,6 +5,7 @@
 #include "fmd/report/audit_report.h"
 #include "fmd/version.h"
 #include "report/baseline_screen.h"
+#include "report/match_json.h"
 
 namespace fmd {
 namespace {
@@ -144,6 +145,7 @@ Json attribute_json(const AttributeAudit& audit, bool everything) {
   json["rows_without_group"] = audit.groups.rows_without_group;
   Json measures;
   flip_json(audit, json, measures);
+  match_json(audit, json, measures);
   measures.update(group_measures(audit.groups, everything));
   json["measures"] = measures;
   return json;
@@ -180,6 +182,10 @@ Json figures_json(const AuditReport& report, bool everything) {
   json["accuracy"] = interval_json(report.accuracy, "no labels");
   json["log_loss"] = number(report.log_loss);
   json["calibration_error"] = number(report.calibration_error);
+  if (report.neighbours) {
+    json["consistency"] = interval_json(report.neighbours->consistency);
+    json["consistency"]["neighbours"] = report.neighbours->k;
+  }
   json["attributes"] = Json::array();
   for (const AttributeAudit& audit : report.attributes)
     json["attributes"].push_back(attribute_json(audit, everything));

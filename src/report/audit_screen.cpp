@@ -6,6 +6,7 @@
 #include "report/audit_measures.h"
 #include "report/baseline_screen.h"
 #include "report/limit_words.h"
+#include "report/match_screen.h"
 #include "report/range_lines.h"
 #include "report/text.h"
 
@@ -290,8 +291,8 @@ std::string limits_part(const AuditReport& r) {
 }  // namespace
 
 std::string screen(const AuditReport& report) {
-  return top(report) + flip_part(report) + groups_part(report) + measures_part(report) +
-         baseline_part(report) + limits_part(report);
+  return top(report) + flip_part(report) + match_part(report) + groups_part(report) +
+         measures_part(report) + baseline_part(report) + limits_part(report);
 }
 
 }  // namespace fmd

@@ -20,6 +20,21 @@ bool is_flip(const std::string& measure) {
          kFlipMeasures.end();
 }
 
+constexpr const char* kMatchMeasure = "co_match_excess";
+
+// Below the floor is no bias: only the upper end counts.
+void judge_match(const AttributeAudit& audit, LimitResult& result) {
+  if (!audit.match || !audit.match->excess.defined()) {
+    result.reason = audit.match ? audit.match->reason : "no matched pairs: --pairs match";
+    result.verdict = Verdict::unclear;
+    return;
+  }
+  const Interval& excess = audit.match->excess;
+  const Interval upward{std::max(0.0, excess.value), std::max(0.0, excess.low),
+                        std::max(0.0, excess.high)};
+  result.lines.push_back({"", excess, judge(upward, result.limit.value)});
+}
+
 LimitLine flip_line(const AttributeAudit& audit, const std::string& measure) {
   const FlipReport& flip = *audit.flip;
   if (measure == "co_tv") return {"", flip.co_tv, Verdict::none};
@@ -126,6 +141,7 @@ std::vector<std::string> limit_measures(const AttributeAudit& audit) {
   for (const GroupMeasure& measure : audit.groups.measures) names.push_back(measure.name);
   for (const char* name : {"selection_ratio", "worst_group_accuracy"})
     if (audit.groups.find(name) == nullptr) names.emplace_back(name);
+  names.emplace_back(kMatchMeasure);
   return names;
 }
 
@@ -136,6 +152,8 @@ LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit) {
   result.limit.attribute = audit.name;
   if (is_flip(limit.measure)) {
     judge_flip(audit, result);
+  } else if (limit.measure == kMatchMeasure) {
+    judge_match(audit, result);
   } else if (audit.groups.find(limit.measure) != nullptr) {
     judge_groups(audit, result);
   } else {

@@ -8,6 +8,7 @@
 #include "fmd/data/attribute.h"
 #include "fmd/metrics/flip_tally.h"
 #include "fmd/metrics/tally.h"
+#include "fmd/pipeline/match.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/report/audit_report.h"
 
@@ -18,6 +19,8 @@ struct AuditOptions {
   Index replicates = 1000;    // of every bootstrap
   bool intersections = true;  // of any two attributes
   bool weighted = false;      // rows count by the task's weight column
+  Index neighbours = 0;       // k of consistency and flip test; 0 = not measured: the cost
+                              // is rows^2
 };
 
 struct AuditedAttribute {
@@ -26,6 +29,8 @@ struct AuditedAttribute {
   std::optional<PairScores> pairs;
   std::string pairs_kind = "flip";
   std::optional<SlopeReport> slope;
+  const MatchPlan* match = nullptr;  // matched pairs, and what they were matched on
+  MatchInput matching = {};
 };
 
 // The slope of an attribute that is ranges of a number, by the derivative through the
@@ -44,6 +49,7 @@ struct TalliedAttribute {
   std::optional<FlipTally> flips;
   std::string pairs_kind = "flip";
   std::optional<SlopeReport> slope;
+  std::optional<MatchReport> match;
 };
 
 // The plan for these attributes: codes are those of Attribute::group.
@@ -71,10 +77,11 @@ struct TalliedAttribute {
                                                                 const Exec& exec);
 
 // Scores and pairs of a model on a study, then audit_scores. `pairs` as make_pairs() gives
-// them.
+// them. matches: as make_matches() gives them; made here when null.
 [[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
                                       const std::vector<std::optional<StudyPairs>>& pairs,
-                                      const AuditOptions& options, const Exec& exec);
+                                      const AuditOptions& options, const Exec& exec,
+                                      const MatchPlans* matches = nullptr);
 
 // Probabilities, answers and labels of rows that another program scored, as audit_files()
 // reads them.

@@ -10,6 +10,7 @@
 #include "fmd/metrics/group.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/baseline.h"
+#include "fmd/report/match_report.h"
 
 namespace fmd {
 
@@ -25,6 +26,21 @@ struct SlopeReport {
   double signed_per_unit = kUndefined;  // mean dp/da of the favourable class
 };
 
+// Clarify's flip test: of the rows of a group, the share that is answered unfavourably
+// while most of its k nearest rows of the reference group are answered favourably, minus
+// the share of which the reverse is true.
+struct FlipTest {
+  std::string group, reference;
+  Index rows = 0;
+  Interval value;
+};
+
+// Answers of near rows.
+struct NeighbourReport {
+  Index k = 0;
+  Interval consistency;  // 1 - mean share of the k nearest rows that are answered otherwise
+};
+
 struct AttributeAudit {
   std::string name;
   std::vector<std::string> values;
@@ -36,6 +52,8 @@ struct AttributeAudit {
   std::optional<SlopeReport> slope;  // ranges of a number alone; none: see slope_reason
   std::string slope_reason;          // "not_an_input" | "no_model" | "read_as_categories"
   GroupReport groups;
+  std::optional<MatchReport> match;  // none: not asked for
+  std::vector<FlipTest> flip_test;   // with neighbours: each large group but the reference
 };
 
 // One line of a limit: an interval and whom it is about.
@@ -67,6 +85,7 @@ struct AuditReport {
   bool weighted = false;  // rows count by the task's weight column
   Interval accuracy;
   double log_loss = kUndefined, calibration_error = kUndefined;
+  std::optional<NeighbourReport> neighbours;  // none: not asked for
   std::vector<AttributeAudit> attributes;
   std::vector<GroupReport> intersections;
   std::vector<LimitResult> limits;

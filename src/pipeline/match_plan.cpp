@@ -1,0 +1,283 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+#include "fmd/core/rng.h"
+#include "fmd/model/match.h"
+#include "pipeline/candidates.h"
+#include "pipeline/match_space.h"
+
+namespace fmd {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+// Rows by label and value; -1 where a row is not matched.
+struct Cells {
+  std::vector<std::int32_t> of_row;
+  std::vector<std::vector<Index>> rows;
+  Index labels = 1;
+
+  [[nodiscard]] const std::vector<Index>& at_cell(Index label, std::int32_t value) const {
+    return rows[at(value * labels + label)];
+  }
+};
+
+std::vector<std::int32_t> large_values(const Attribute& attribute, Index min_rows) {
+  std::vector<std::int32_t> values;
+  const std::vector<Index> counts = attribute.counts();
+  for (std::size_t v = 0; v < counts.size(); ++v)
+    if (counts[v] >= std::max<Index>(min_rows, 2))
+      values.push_back(static_cast<std::int32_t>(v));
+  return values;
+}
+
+Cells make_cells(const MatchInput& input, const std::vector<std::int32_t>& values) {
+  Cells cells;
+  for (const std::int32_t y : input.y) cells.labels = std::max<Index>(cells.labels, y + 1);
+  cells.rows.resize(input.attribute->values.size() * at(cells.labels));
+  for (Index row = 0; row < std::ssize(input.attribute->code); ++row) {
+    const std::int32_t value = input.attribute->code[at(row)];
+    const std::int32_t label = input.y.empty() ? 0 : input.y[at(row)];
+    const bool in =
+        label >= 0 && std::find(values.begin(), values.end(), value) != values.end();
+    const auto cell = static_cast<std::int32_t>(value * cells.labels + label);
+    cells.of_row.push_back(in ? cell : -1);
+    if (in) cells.rows[at(cell)].push_back(row);
+  }
+  return cells;
+}
+
+// `count` of the rows, drawn at random where there are more; ascending.
+std::vector<Index> draw(const std::vector<Index>& rows, Index count, std::uint64_t seed,
+                        const char* purpose, Index number) {
+  if (count >= std::ssize(rows)) return rows;
+  Rng rng(seed, purpose, static_cast<std::uint64_t>(number));
+  std::vector<Index> order = permutation(std::ssize(rows), rng);
+  order.resize(at(count));
+  std::vector<Index> drawn;
+  for (const Index i : order) drawn.push_back(rows[at(i)]);
+  std::sort(drawn.begin(), drawn.end());
+  return drawn;
+}
+
+// One pair that was made, or why it was not.
+struct Made {
+  Index row, partner, own;
+  std::int32_t from, to;
+  double distance;
+  MatchOutcome outcome;
+};
+
+class Matcher {
+ public:
+  Matcher(const MatchInput& input, const Cells& cells, const MatchSpace& space,
+          const Exec& exec)
+      : input_(input), cells_(cells), space_(space), exec_(exec) {}
+
+  // Mean and standard deviation of every row's nearest distance, before any limit.
+  [[nodiscard]] double resolve(const Caliper& caliper,
+                               const std::vector<std::int32_t>& values) const {
+    if (!caliper.deviations) return caliper.value;
+    double n = 0, sum = 0, squares = 0;
+    each_cell(values, [&](Index label, std::int32_t u, std::int32_t v) {
+      const std::vector<Index>& from = cells_.at_cell(label, u);
+      const std::vector<Index> to = pool(label, u, v);
+      if (from.empty() || to.empty()) return;
+      const Neighbours found =
+          nearest(rows(from), rows(to),
+                  {.distance = space_.distance, .scale = space_.scale}, exec_);
+      for (const double distance : found.distance) {
+        n += 1;
+        sum += distance;
+        squares += distance * distance;
+      }
+    });
+    if (n == 0) return std::numeric_limits<double>::infinity();
+    const double mean = sum / n;
+    return mean + caliper.value * std::sqrt(std::max(0.0, squares / n - mean * mean));
+  }
+
+  [[nodiscard]] std::vector<Made> run(const std::vector<std::int32_t>& values,
+                                      double caliper) const {
+    std::vector<Made> made;
+    each_cell(values, [&](Index label, std::int32_t u, std::int32_t v) {
+      const std::vector<Index>& from = cells_.at_cell(label, u);
+      if (from.empty()) return;
+      const Matches across = match(from, pool(label, u, v), false, caliper);
+      const Matches within = match(from, own_pool(label, u, v), true, caliper);
+      for (std::size_t i = 0; i < from.size(); ++i)
+        made.push_back({from[i], across.partner[i], within.partner[i], u, v,
+                        across.distance[i], across.outcome[i]});
+    });
+    std::stable_sort(made.begin(), made.end(), [](const Made& a, const Made& b) {
+      return a.row != b.row ? a.row < b.row : a.to < b.to;
+    });
+    return made;
+  }
+
+ private:
+  template <typename Body>
+  void each_cell(const std::vector<std::int32_t>& values, const Body& body) const {
+    for (Index label = 0; label < cells_.labels; ++label)
+      for (const std::int32_t u : values)
+        for (const std::int32_t v : values)
+          if (u != v) body(label, u, v);
+  }
+
+  // As many rows on either side: those of v, those of u but oneself.
+  [[nodiscard]] Index pool_size(Index label, std::int32_t u, std::int32_t v) const {
+    return std::min(std::ssize(cells_.at_cell(label, v)),
+                    std::max<Index>(1, std::ssize(cells_.at_cell(label, u)) - 1));
+  }
+  [[nodiscard]] Index number(Index label, std::int32_t u, std::int32_t v) const {
+    const Index values = std::ssize(input_.attribute->values);
+    return (label * values + u) * values + v;
+  }
+  [[nodiscard]] std::vector<Index> pool(Index label, std::int32_t u, std::int32_t v) const {
+    return draw(cells_.at_cell(label, v), pool_size(label, u, v), exec_.seed, "match pool",
+                number(label, u, v));
+  }
+  [[nodiscard]] std::vector<Index> own_pool(Index label, std::int32_t u,
+                                            std::int32_t v) const {
+    const std::vector<Index>& all = cells_.at_cell(label, u);
+    const Index size = pool_size(label, u, v);
+    // Nobody matches himself: all of them are one fewer for each.
+    return draw(all, size + 1 >= std::ssize(all) ? std::ssize(all) : size, exec_.seed,
+                "match floor", number(label, u, v));
+  }
+
+  [[nodiscard]] Rows rows(const std::vector<Index>& subset) const {
+    return {.X = space_.X.get(), .y = {}, .weight = {}, .subset = subset};
+  }
+
+  [[nodiscard]] Matches match(const std::vector<Index>& from, const std::vector<Index>& to,
+                              bool skip_self, double caliper) const {
+    if (to.empty()) {  // an empty subset would stand for all rows
+      Matches none;
+      none.partner.assign(from.size(), -1);
+      none.distance.assign(from.size(), std::numeric_limits<double>::infinity());
+      none.outcome.assign(from.size(), MatchOutcome::no_candidate);
+      return none;
+    }
+    return match_rows(rows(from), rows(to),
+                      {.distance = space_.distance,
+                       .scale = space_.scale,
+                       .skip_self = skip_self,
+                       .reuse = input_.spec->reuse,
+                       .caliper = caliper},
+                      exec_);
+  }
+
+  const MatchInput& input_;
+  const Cells& cells_;
+  const MatchSpace& space_;
+  const Exec& exec_;
+};
+
+void take(const std::vector<Made>& made, const MatchSpace& space, MatchPlan& plan) {
+  std::map<MatchOutcome, Index> lost;
+  std::map<Index, float> per_row;
+  for (const Made& m : made) {
+    if (m.outcome != MatchOutcome::matched) {
+      ++lost[m.outcome];
+      continue;
+    }
+    plan.row.push_back(m.row);
+    plan.partner.push_back(m.partner);
+    plan.own.push_back(m.own);
+    plan.from.push_back(m.from);
+    plan.to.push_back(m.to);
+    plan.distance.push_back(m.distance);
+    plan.quality.push_back(space.quality(m.distance));
+    ++per_row[m.row];
+  }
+  for (const Index row : plan.row) plan.weight.push_back(1.0F / per_row[row]);
+  const std::pair<MatchOutcome, const char*> kWords[] = {
+      {MatchOutcome::no_candidate, "no row with that label and value"},
+      {MatchOutcome::too_far, "further than the caliper"},
+      {MatchOutcome::used_up, "near rows serve others already"}};
+  for (const auto& [outcome, words] : kWords)
+    if (lost[outcome] > 0) plan.unmatched.emplace_back(words, lost[outcome]);
+}
+
+}  // namespace
+
+MatchPlan match_plan(const MatchInput& input, const Exec& exec) {
+  MatchPlan plan;
+  plan.by = match_by(*input.spec);
+  plan.reuse = input.spec->reuse;
+  plan.values = large_values(*input.attribute, input.min_rows);
+  if (plan.values.size() < 2) {
+    plan.reason = fmt::format("fewer than two values have >= {} rows", input.min_rows);
+    return plan;
+  }
+  const Cells cells = make_cells(input, plan.values);
+  plan.rows = std::count_if(cells.of_row.begin(), cells.of_row.end(),
+                            [](std::int32_t cell) { return cell >= 0; });
+  if (plan.rows == 0) {
+    plan.reason = "no row has a label";
+    return plan;
+  }
+  const MatchSpace space = match_space(input, cells.of_row, exec);
+  plan.columns = space.columns;
+  const Matcher matcher(input, cells, space, exec);
+  plan.caliper = matcher.resolve(parse_caliper(input.spec->caliper), plan.values);
+  take(matcher.run(plan.values, plan.caliper), space, plan);
+  if (plan.size() == 0) plan.reason = "no row has a partner";
+  return plan;
+}
+
+MatchPlan match_plan(const Table& table, const Task& task, const Attribute& attribute,
+                     const AttributeSpec& spec, const Exec& exec) {
+  MatchInput input;
+  std::vector<std::string> out = attribute.columns;
+  out.insert(out.end(), task.ignore.begin(), task.ignore.end());
+  for (const std::string& name : {task.label, task.id, task.weight}) out.push_back(name);
+  for (const Column& column : table.columns)
+    if (std::find(out.begin(), out.end(), column.name) == out.end())
+      input.columns.push_back(column.name);
+  std::vector<std::int32_t> y;
+  if (!task.label.empty()) y = labels(table, task);
+  std::unique_ptr<Features> X;
+  if (match_by(spec) != "overlap")
+    X = make_sparse(Encoder(table, input.columns, {}, Unseen::error).encode(table, {}));
+  input.table = &table;
+  input.y = y;
+  input.attribute = &attribute;
+  input.spec = &spec;
+  input.X = X.get();
+  input.min_rows = task.min_group;
+  return match_plan(input, exec);
+}
+
+MatchInput match_input(const Model& model, const Study& study, const Task& task,
+                       std::size_t attribute) {
+  MatchInput input;
+  input.table = &study.table;
+  input.y = study.y;
+  input.attribute = &study.attributes[attribute];
+  input.spec = &task.attributes[attribute];
+  input.X = study.X.get();
+  input.own_features = attribute_features(model, {input.attribute});
+  input.min_rows = task.min_group;
+  const std::vector<std::string>& own = input.attribute->columns;
+  for (const EncodedColumn& column : model.backbone->encoder().columns())
+    if (std::find(own.begin(), own.end(), column.name) == own.end())
+      input.columns.push_back(column.name);
+  return input;
+}
+
+MatchPlans make_matches(const Model& model, const Study& study, const Task& task,
+                        const Exec& exec) {
+  MatchPlans plans(study.attributes.size());
+  for (std::size_t a = 0; a < plans.size(); ++a)
+    if (is_match(task.attributes[a]))
+      plans[a] = match_plan(match_input(model, study, task, a), exec);
+  return plans;
+}
+
+}  // namespace fmd

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "fmd/pipeline/audit.h"
+
+namespace fmd {
+
+// Consistency and flip tests by the k nearest rows in the model's features, as they are.
+void add_neighbours(const Study& study, const Scored& scored, const AuditOptions& options,
+                    const Exec& exec, AuditReport& report);
+
+}  // namespace fmd
