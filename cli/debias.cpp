@@ -122,6 +122,7 @@ Examples
   fmd debias income.safetensors repair.csv --attribute sex --test test.csv -o repaired.safetensors
   fmd debias income.safetensors repair.csv --target co=.005 --train train.csv -o repaired.safetensors
   fmd debias income.safetensors repair.csv --method remove --rows 100 --train train.csv -o less.safetensors
+  fmd debias income.safetensors repair.csv --attribute race --pairs match -o repaired.safetensors
   fmd verify repaired.safetensors.receipt.json
   fmd undo repaired.safetensors.receipt.json -o income.safetensors)";
 
@@ -140,14 +141,17 @@ void add_files(CLI::App& cmd, Args& args) {
 
 void add_choice(CLI::App& cmd, Args& args) {
   auto& o = args.options;
-  auto* target = cmd.add_option("--target", args.target,
-                                "Most accuracy with this, e.g. co=.005, co:sex=.005");
+  auto* target =
+      cmd.add_option("--target", args.target,
+                     "Most accuracy with this, e.g. co=.005, co:sex=.005 (matched pairs: "
+                     "equalized_odds_soft=.05)");
   cmd.add_option("--max-accuracy-loss", o.max_accuracy_loss,
                  "Least bias within this; 0.01 = one point")
       ->capture_default_str()
       ->excludes(target);
   cmd.add_option("--at", args.at,
-                 "Take this point of OUT.path.json: lambda=X, s=X or s=X,K=N");
+                 "Take this point of OUT.path.json: lambda=X, s=X, s=X,K=N or "
+                 "gamma=X,mu=Y");
   cmd.add_flag("--best-effort", o.best_effort, "No candidate: write the least biased one");
   cmd.add_flag("--keep-rate", o.keep_rate,
                "Shift the intercept so that the favourable rate stays");

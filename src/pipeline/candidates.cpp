@@ -11,6 +11,7 @@
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
 #include "pipeline/debias_options.h"
+#include "pipeline/match_candidates.h"
 #include "pipeline/newton_candidates.h"
 
 namespace fmd {
@@ -161,9 +162,11 @@ std::vector<Index> attribute_features(const Model& model,
 Candidates make_candidates(const CandidateInput& input, const DebiasOptions& options,
                            const Exec& exec) {
   Candidates candidates =
-      options.method == "average-column" ? average_candidate(input, exec)
-      : is_newton(options.method)        ? newton_candidates(input, options, exec)
-                                         : path_candidates(input, options, exec);
+      repairs_matched(input.edit, input.model.task, options)
+          ? match_candidates(input, options, exec)
+      : options.method == "average-column" ? average_candidate(input, exec)
+      : is_newton(options.method)          ? newton_candidates(input, options, exec)
+                                           : path_candidates(input, options, exec);
   if (options.keep_rate) {
     const double rate = favorable_rate(input.model, input.edit, exec);
     for (PathPoint& point : candidates.points)

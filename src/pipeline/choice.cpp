@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include "fmd/metrics/interval.h"
+#include "pipeline/match_candidates.h"
+#include "pipeline/odds_choice.h"
 
 namespace fmd {
 namespace {
 
-// Correctness of each row and the chosen gap of each unit of every repaired attribute.
+// Correctness of each row, and of every repaired attribute the chosen gap of each unit (on
+// matched pairs: the favourable score of each row).
 struct Measured {
   Vector correct;
   std::vector<Vector> gaps;
@@ -25,7 +28,9 @@ Measured measure(const Model& model, const StudyPart& part, const std::string& n
   }
   out.log_loss = log_loss(scored);
   for (const StudyPairs& pairs : part.pairs)
-    out.gaps.push_back(unit_gaps(score_pairs(model, *part.study, pairs, exec), name));
+    out.gaps.push_back(name == kOddsMeasure
+                           ? Vector(scored.p.col(scored.favorable))
+                           : unit_gaps(score_pairs(model, *part.study, pairs, exec), name));
   return out;
 }
 
@@ -62,6 +67,22 @@ Columns bootstrap_columns(const Vector& before, const std::vector<Vector>& after
   return out;
 }
 
+Columns odds_columns(const Model& model, const StudyPart& part, std::size_t k,
+                     const Vector& before, const std::vector<Vector>& after,
+                     const AuditOptions& options, const Exec& exec) {
+  const LargeGroups groups =
+      large_groups(part.study->attributes[part.pairs[k].attribute], model.task.min_group);
+  OddsRows rows;
+  rows.groups = groups.count;
+  for (const Index row : part.rows) {
+    const auto at = static_cast<std::size_t>(row);
+    rows.favorable.push_back(part.study->y[at] == model.task.favorable_class());
+    rows.group.push_back(groups.code[at]);
+  }
+  OddsIntervals found = odds_intervals(before, after, rows, options, exec);
+  return {std::move(found.value), std::move(found.change)};
+}
+
 double mean_bias(const PathPoint& point) {
   double sum = 0;
   for (const Interval& bias : point.bias) sum += bias.value;
@@ -82,7 +103,8 @@ Verdict judge_target(const PathPoint& point, const StudyPart& part, const Limit&
 
 bool is_at(const PathPoint& point, const CandidateAt& at) {
   return (!at.lambda || point.lambda == *at.lambda) && (!at.s || point.s == *at.s) &&
-         (!at.rows || point.K == *at.rows);
+         (!at.rows || point.K == *at.rows) && (!at.gamma || point.gamma == *at.gamma) &&
+         (!at.mu || point.mu == *at.mu);
 }
 
 }  // namespace
@@ -90,7 +112,8 @@ bool is_at(const PathPoint& point, const CandidateAt& at) {
 void measure_candidates(const Model& model, const StudyPart& holdout,
                         const DebiasOptions& options, const Exec& exec,
                         std::vector<PathPoint>& points) {
-  const std::string name = options.target ? options.target->measure : "co";
+  const bool matched = repairs_matched(holdout, model.task, options);
+  const std::string name = chosen_measure(options, matched);
   const Measured before = measure(model, holdout, name, exec);
   std::vector<Vector> correct;
   std::vector<std::vector<Vector>> gaps(holdout.pairs.size());
@@ -108,7 +131,10 @@ void measure_candidates(const Model& model, const StudyPart& holdout,
     points[k].lowers_bias = true;
   }
   for (std::size_t a = 0; a < gaps.size(); ++a) {
-    const Columns bias = bootstrap_columns(before.gaps[a], gaps[a], options.audit, exec);
+    const Columns bias =
+        matched
+            ? odds_columns(model, holdout, a, before.gaps[a], gaps[a], options.audit, exec)
+            : bootstrap_columns(before.gaps[a], gaps[a], options.audit, exec);
     for (std::size_t k = 0; k < points.size(); ++k) {
       points[k].bias.push_back(bias.value[k]);
       points[k].bias_change.push_back(bias.change[k]);
@@ -156,11 +182,12 @@ int choose(const std::vector<PathPoint>& points, const DebiasOptions& options) {
   return chosen;
 }
 
-std::string rule_in_words(const DebiasOptions& options) {
+std::string rule_in_words(const DebiasOptions& options, bool matched) {
   if (options.at.any()) return to_string(options.at) + " as asked for";
   if (options.target)
     return fmt::format("most accuracy with {}", to_string(*options.target));
-  return fmt::format("least flip gap for at most {:g} {} of accuracy",
+  return fmt::format("least {} for at most {:g} {} of accuracy",
+                     matched ? "gap of soft odds" : "flip gap",
                      100 * options.max_accuracy_loss,
                      options.max_accuracy_loss == 0.01 ? "point" : "points");
 }

@@ -15,6 +15,6 @@ void measure_candidates(const Model& model, const StudyPart& holdout,
 // The rule: position of the chosen candidate, -1 when there is none.
 [[nodiscard]] int choose(const std::vector<PathPoint>& points,
                          const DebiasOptions& options);
-[[nodiscard]] std::string rule_in_words(const DebiasOptions& options);
+[[nodiscard]] std::string rule_in_words(const DebiasOptions& options, bool matched);
 
 }  // namespace fmd

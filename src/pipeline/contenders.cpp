@@ -19,19 +19,21 @@ AuditOptions coarse(AuditOptions options) {
 }
 
 AuditReport audit_on(const Model& model, const Study& study, const AuditOptions& options,
-                     const Exec& exec) {
+                     const Exec& exec, const MatchPlans* matches) {
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
-  return audit_model(model, study, pairs, options, exec);
+  return audit_model(model, study, pairs, options, exec, matches);
 }
 
+constexpr const char* kNotRead = "the model does not read the column";
+
 Control retrained(const Model& before, const std::vector<std::string>& columns,
-                  const std::optional<Table>& train, const Exec& exec) {
+                  const std::optional<Table>& train, bool reads, const Exec& exec) {
   Control control{.name = "retrained_without_column",
                   .title = "retrained without",
                   .reason = "",
                   .model = {}};
-  if (!train) {
-    control.reason = "no training rows were given (--train)";
+  if (!train || !reads) {
+    control.reason = reads ? "no training rows were given (--train)" : kNotRead;
     return control;
   }
   control.model = train_without(before, *train, columns, exec).model;
@@ -52,11 +54,14 @@ std::vector<Control> make_controls(const Model& before, const Model& after,
     repaired.push_back(&edit.study->attributes[pairs.attribute]);
     for (const std::string& column : repaired.back()->columns) columns.push_back(column);
   }
-  controls.push_back(
-      {"column_averaged", "column averaged", "",
-       with_theta(before, average_features(*before.head, before.theta, edit.view(),
-                                           attribute_features(before, repaired), exec))});
-  controls.push_back(retrained(before, columns, train, exec));
+  const std::vector<Index> features = attribute_features(before, repaired);
+  controls.push_back({"column_averaged", "column averaged", kNotRead, {}});
+  if (!features.empty()) {
+    controls.back().reason.clear();
+    controls.back().model = with_theta(
+        before, average_features(*before.head, before.theta, edit.view(), features, exec));
+  }
+  controls.push_back(retrained(before, columns, train, !features.empty(), exec));
 
   const double temperature =
       best_temperature(*before.head, before.theta, holdout.view(), exec);
@@ -117,18 +122,21 @@ Foretold first_order_gap(const Model& before, const Vector& theta, const Study& 
 std::vector<Contender> audit_all(const Model& before, const Model& after,
                                  const std::vector<Control>& controls, const Study& study,
                                  const AuditOptions& options, const Exec& exec) {
+  // Who is matched with whom depends on the features, which a repair does not change.
+  const MatchPlans matches = make_matches(before, study, before.task, exec);
   std::vector<Contender> all;
-  all.push_back({"before", "before", audit_on(before, study, options, exec), ""});
-  all.push_back({"repaired", "repaired", audit_on(after, study, options, exec), ""});
+  all.push_back({"before", "before", audit_on(before, study, options, exec, &matches), ""});
+  all.push_back(
+      {"repaired", "repaired", audit_on(after, study, options, exec, &matches), ""});
   for (const Control& control : controls) {
     Contender contender{control.name, control.title, std::nullopt, control.reason};
     if (control.model) {
       if (control.model->backbone == before.backbone) {
-        contender.audit = audit_on(*control.model, study, coarse(options), exec);
+        contender.audit = audit_on(*control.model, study, coarse(options), exec, &matches);
       } else {  // other inputs: the rows must be encoded again
         const Study own =
             make_study(*control.model, study.table, control.model->task, true, exec);
-        contender.audit = audit_on(*control.model, own, coarse(options), exec);
+        contender.audit = audit_on(*control.model, own, coarse(options), exec, nullptr);
       }
     }
     all.push_back(std::move(contender));

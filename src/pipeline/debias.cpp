@@ -7,6 +7,7 @@
 #include "pipeline/choice.h"
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
+#include "pipeline/match_candidates.h"
 #include "pipeline/newton_candidates.h"
 #include "pipeline/repair_parts.h"
 
@@ -54,12 +55,15 @@ struct DebiasRun::State {
     report.task = input.model.task;
     for (std::size_t k = 0; k < parts.repaired.size(); ++k) {
       report.repaired.push_back(parts.data.attributes[parts.repaired[k]].name);
-      report.attribute_use.push_back({report.repaired.back(), true, true, false});
+      report.attribute_use.push_back({report.repaired.back(),
+                                      parts.data.reads[parts.repaired[k]] == Reads::yes,
+                                      true, false});
       report.pairs += parts.edit.pairs[k].size();
     }
     report.method = options.method;
-    report.rule = rule_in_words(options);
-    if (options.target) report.measure = options.target->measure;
+    const bool matched = repairs_matched(parts.edit, input.model.task, options);
+    report.rule = rule_in_words(options, matched);
+    report.measure = chosen_measure(options, matched);
     report.points = candidates.points;
     report.chosen = chosen;
     report.optimistic = parts.data.used_in_training();
@@ -74,6 +78,11 @@ struct DebiasRun::State {
   }
 
   void foretell(DebiasReport& report) const {
+    if (report.measure == kOddsMeasure) {  // nothing is foretold of it
+      report.predicted_holdout.resize(parts.repaired.size());
+      if (parts.test) report.predicted_test.resize(parts.repaired.size());
+      return;
+    }
     for (std::size_t k = 0; k < parts.repaired.size(); ++k) {
       report.predicted_holdout.push_back(
           foretell(*parts.holdout.study, parts.holdout.pairs[k]));

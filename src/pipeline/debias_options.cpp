@@ -57,6 +57,8 @@ void validate_newton(const DebiasOptions& o, bool has_train) {
 void validate_at(const CandidateAt& at) {
   if (at.lambda) require_option(*at.lambda >= 0, "debias", "at lambda", *at.lambda, ">= 0");
   if (at.s) require_option(positive(*at.s), "debias", "at s", *at.s, "> 0");
+  if (at.gamma) require_option(*at.gamma >= 0, "debias", "at gamma", *at.gamma, ">= 0");
+  if (at.mu) require_option(*at.mu >= 0, "debias", "at mu", *at.mu, ">= 0");
   if (at.rows) require_option(*at.rows >= 1, "debias", "at K", *at.rows, ">= 1");
 }
 
@@ -89,8 +91,11 @@ void validate(const DebiasOptions& o, bool has_train) {
   if (o.hessian == "train" && !has_train) require_train(o);
   if (o.target) {
     const auto& m = o.target->measure;
-    const bool ok = m == "co" || m == "co_tv" || m == "flip_rate";
-    require_option(ok, "debias", "target", m, "a limit on co, co_tv or flip_rate");
+    const bool ok =
+        m == "co" || m == "co_tv" || m == "flip_rate" || m == "equalized_odds_soft";
+    require_option(ok, "debias", "target", m,
+                   "a limit on co, co_tv or flip_rate (on matched pairs: "
+                   "equalized_odds_soft)");
   }
   const bool plain = o.gaps.empty() && o.fit == 0;
   require_option(plain || o.method == "solve", "debias", "method", o.method,
@@ -115,14 +120,17 @@ CandidateAt parse_at(const std::string& text) {
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string name = part.substr(0, equals);
     const auto value = as_number(part.substr(std::min(equals + 1, part.size())));
-    const bool known = name == "lambda" || name == "s" || name == "K";
+    const bool known =
+        name == "lambda" || name == "s" || name == "K" || name == "gamma" || name == "mu";
     if (!known || !value || (name == "K" && *value != std::floor(*value)))
       throw Error(ErrorKind::bad_option,
                   fmt::format("--at {}: \"{}\" names no candidate", text, part),
-                  "write --at lambda=10, --at s=.001 or --at s=.001,K=100, as in "
-                  "OUT.path.json");
+                  "write --at lambda=10, --at s=.001, --at s=.001,K=100 or --at "
+                  "gamma=10,mu=1, as in OUT.path.json");
     if (name == "lambda") at.lambda = value;
     if (name == "s") at.s = value;
+    if (name == "gamma") at.gamma = value;
+    if (name == "mu") at.mu = value;
     if (name == "K") at.rows = static_cast<Index>(*value);
     start = end + 1;
   }
@@ -137,6 +145,8 @@ std::string to_string(const CandidateAt& at) {
   if (at.lambda) add(fmt::format("lambda={}", *at.lambda));
   if (at.s) add(fmt::format("s={}", *at.s));
   if (at.rows) add(fmt::format("K={}", *at.rows));
+  if (at.gamma) add(fmt::format("gamma={}", *at.gamma));
+  if (at.mu) add(fmt::format("mu={}", *at.mu));
   return text;
 }
 

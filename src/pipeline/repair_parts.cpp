@@ -14,8 +14,10 @@ namespace {
 
 constexpr Index kFewestRows = 20;  // in each part; below that no choice means anything
 
-// The attributes to repair: the named ones, or all that the model reads.
-std::vector<std::size_t> repair_list(const Study& study, const DebiasOptions& options) {
+// The attributes to repair: the named ones, or all that the model reads or that are
+// matched.
+std::vector<std::size_t> repair_list(const Study& study, const Task& task,
+                                     const DebiasOptions& options) {
   std::vector<std::size_t> list;
   for (const std::string& name : options.repair) {
     const Index a = study.find(name);
@@ -28,7 +30,9 @@ std::vector<std::size_t> repair_list(const Study& study, const DebiasOptions& op
   }
   if (!options.repair.empty()) return list;
   for (std::size_t a = 0; a < study.attributes.size(); ++a)
-    if (study.reads[a] == Reads::yes && study.attributes[a].flips()) list.push_back(a);
+    if ((study.reads[a] == Reads::yes && study.attributes[a].flips()) ||
+        is_match(task.attributes[a]))
+      list.push_back(a);
   if (list.empty()) {
     throw Error(ErrorKind::attribute_not_read,
                 study.attributes.empty() ? "debias: no attribute is named"
@@ -50,6 +54,13 @@ StudyPart make_part(const Model& model, const Study& study, const Task& task,
   }
   auto all = make_pairs(model, study, task, part.rows, exec);
   for (const std::size_t a : repaired) {
+    if (is_match(task.attributes[a])) {  // repaired by rows: no pair is scored here
+      StudyPairs none;
+      none.attribute = a;
+      none.kind = "match";
+      part.pairs.push_back(std::move(none));
+      continue;
+    }
     if (!all[a]) (void)make_flip_pairs(model, study, a, part.rows);  // throws the reason
     part.pairs.push_back(std::move(all[a].value()));
   }
@@ -104,7 +115,7 @@ RepairParts::RepairParts(const DebiasInput& input, const DebiasOptions& options,
     train->weight = row_weights(train->table, model.task.weight);
   }
   if (input.test) test = labelled_study(model, *input.test, input.test_sha256, exec);
-  repaired = repair_list(data, options);
+  repaired = repair_list(data, model.task, options);
   std::vector<Index> edit_rows, holdout_rows;
   if (own_holdout) {
     edit_rows = all_rows(data);

@@ -33,6 +33,8 @@ Json key_json(const PathPoint& point) {
     json["lambda"] = point.lambda;
   if (!std::isnan(point.s)) json["s"] = point.s;
   if (point.K > 0) json["K"] = point.K;
+  if (!std::isnan(point.gamma)) json["gamma"] = point.gamma;
+  if (!std::isnan(point.mu)) json["mu"] = point.mu;
   return json;
 }
 
@@ -72,6 +74,7 @@ Json measures_json(const AuditReport& audit) {
   Json json = figures_json(audit);
   for (Json& attribute : json["attributes"]) {
     attribute.erase("flips");
+    if (attribute.contains("match")) attribute["match"].erase("balance");
     for (Json& group : attribute["groups"])
       if (group["rows"].get<Index>() < kFewestShown) group = masked(group);
   }
@@ -166,8 +169,10 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   Json json;
   json["schema"] = 1;
   json["kind"] = "fmd receipt";
-  json["says"] = fmt::format("repaired for the flip gap of {} on {}",
-                             fmt::join(r.repaired, ", "), r.data[0].name);
+  json["says"] =
+      fmt::format("repaired for the {} of {} on {}",
+                  r.measure == "equalized_odds_soft" ? "gap of soft odds" : "flip gap",
+                  fmt::join(r.repaired, ", "), r.data[0].name);
   json["model"] = {{"name", r.model},
                    {"out", r.out},
                    {"sha256_before", r.model_sha256},

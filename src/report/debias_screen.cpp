@@ -128,8 +128,19 @@ std::string moved_lines(const DebiasReport& r) {
   return out;
 }
 
+// Matched pairs: what is above the floor.
+std::string match_excess(const Contender& c, const std::string& name) {
+  const AttributeAudit* a = attribute(c, name);
+  if (a == nullptr || !a->match) return "-";
+  return gap(a->match->excess.value);
+}
+
 // Which candidate it is, and how well it was computed.
 std::string how(const DebiasReport& r, const PathPoint& point) {
+  if (!std::isnan(point.gamma)) {
+    return fmt::format("gamma {:g} on the soft odds gaps, mu {:g}; {} (gradient {:.0e})",
+                       point.gamma, point.mu, r.solve_status, r.solve.residual);
+  }
   if (std::isnan(point.s)) {
     return fmt::format(
         "lambda {:.4g}, {} (gradient {:.0e}); Hessian: {} rows, damping {:.2g}",
@@ -156,6 +167,10 @@ std::string repair_table(const DebiasReport& r) {
         r, "flip gap, " + name, [&](const Contender& c) { return flip_gap(c, name); },
         false);
   const Contender& before = r.figures()[0];
+  for (const AttributeAudit& a : before.audit->attributes)
+    out += row(
+        r, "excess, " + a.name, [&](const Contender& c) { return match_excess(c, a.name); },
+        false);
   for (const AttributeAudit& a : before.audit->attributes) {
     if (std::find(r.repaired.begin(), r.repaired.end(), a.name) != r.repaired.end() ||
         !a.flip)
@@ -212,7 +227,11 @@ std::string caveats(const DebiasReport& r) {
         "The flip gap of {} was not repaired and got worse, {} -> {}: --attribute {}. ",
         m.attribute, gap(m.before.value), gap(m.after.value), m.attribute);
   }
-  words += "The flip leaves the other columns as they are: no claim on causes or on law.";
+  words += r.measure == "equalized_odds_soft"
+               ? "A matched pair is two persons, alike in what was compared: no claim on "
+                 "causes or on law."
+               : "The flip leaves the other columns as they are: no claim on causes or on "
+                 "law.";
   if (r.optimistic)
     words += " Some of these rows were used in training: the figures are optimistic.";
   return "  " + wrap(words, 2, 2) + "\n";

@@ -16,12 +16,12 @@
 namespace fmd {
 
 // Names the candidate that is taken: "lambda=10" for solve and path, "s=.001" for step,
-// "s=.001,K=100" for remove and replace.
+// "s=.001,K=100" for remove and replace, "gamma=10,mu=.001" for solve on matched pairs.
 struct CandidateAt {
-  std::optional<double> lambda, s;
+  std::optional<double> lambda, s, gamma, mu;
   std::optional<Index> rows;  // K
 
-  [[nodiscard]] bool any() const { return lambda || s || rows; }
+  [[nodiscard]] bool any() const { return lambda || s || rows || gamma || mu; }
 };
 [[nodiscard]] CandidateAt parse_at(const std::string& text);  // Error(bad_option)
 [[nodiscard]] std::string to_string(const CandidateAt& at);

@@ -17,6 +17,8 @@ struct PathPoint {
   double lambda = kUndefined;  // solve, path; infinity: average-column
   double s = kUndefined;       // step, remove, replace: the factor on the Newton step
   Index K = 0;                 // remove, replace: training rows that were taken
+  double gamma = kUndefined;   // solve on matched pairs: weight of the squared odds gaps,
+  double mu = kUndefined;      // and of staying close in the parameters
   std::string kind;            // the method; "path" has the quadratic anchor of "solve"
   Vector theta;
   Interval accuracy, accuracy_change;       // change: paired with the original

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "pipeline/candidates.h"
+
+namespace fmd {
+
+// Consistency between matched pairs fights what makes two persons different and ends where
+// it began. On them the repair is instead: labels on all edit rows, every cell of label x
+// attribute of equal weight, + mu/2 |theta - theta0|^2 + gamma (TPR gap^2 + FPR gap^2) on
+// soft scores. The candidates are a grid of mu and gamma. Throws Error(bad_data: a cell of
+// label x value is empty; bad_option: no favourable class).
+[[nodiscard]] Candidates match_candidates(const CandidateInput& input,
+                                          const DebiasOptions& options, const Exec& exec);
+
+// Are the repaired attributes matched? Throws Error(bad_option) where some are and some are
+// not, and for a method or a target that matched pairs do not have.
+[[nodiscard]] bool repairs_matched(const StudyPart& part, const Task& task,
+                                   const DebiasOptions& options);
+
+// What is chosen by: the target's measure, else co, or for matched pairs the one below.
+inline constexpr const char* kOddsMeasure = "equalized_odds_soft";
+[[nodiscard]] std::string chosen_measure(const DebiasOptions& options, bool matched);
+
+// The attribute's values with at least min_rows rows, numbered from 0; others -1.
+struct LargeGroups {
+  std::vector<std::int32_t> code;
+  Index count = 0;
+};
+[[nodiscard]] LargeGroups large_groups(const Attribute& attribute, Index min_rows);
+
+}  // namespace fmd
