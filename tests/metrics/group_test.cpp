@@ -248,8 +248,7 @@ RC_GTEST_PROP(GroupReport, RenumberingTheGroupsPermutesThem, ()) {
   const Problem problem = random_problem(120, 3, seed);
   Problem turned = problem;  // A B C -> C A B
   for (auto& c : turned.code) c = c < 0 ? c : (c + 1) % 3;
-  const GroupOptions first{
-      .replicates = 60, .min_rows = 5, .min_label = 2, .reference = 0};
+  const GroupOptions first{.replicates = 60, .min_rows = 5, .min_label = 2, .reference = 0};
   GroupOptions second = first;
   second.reference = 1;
   const auto a = report_of(problem, {"A", "B", "C"}, first);
