@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <time.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -55,6 +56,8 @@ std::array<Remembered, 64>& remembered() {
   static std::array<Remembered, 64> all;
   return all;
 }
+
+std::atomic<int> creating = 0;
 
 std::string_view remedy(int code) {
   switch (code) {
@@ -149,7 +152,12 @@ void forget(const Path& path) {
     if (slot.used && path.native() == slot.path.data()) slot.used = false;
 }
 
+Creating::Creating() { ++creating; }
+Creating::~Creating() { --creating; }
+
 void remove_remembered() noexcept {
+  constexpr timespec kMoment{0, 1'000'000};
+  for (int i = 0; i < 2000 && creating > 0; ++i) ::nanosleep(&kMoment, nullptr);
   for (const Remembered& slot : remembered())
     if (slot.used) ::unlink(slot.path.data());
 }

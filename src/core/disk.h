@@ -65,6 +65,16 @@ void remember(const Path& path);
 void forget(const Path& path);
 void remove_remembered() noexcept;
 
+// From before a file is made until it is remembered: a handler on another thread waits for
+// the end. This thread must hold its own signals back (HoldSignals).
+class Creating {
+ public:
+  Creating();
+  ~Creating();
+  Creating(const Creating&) = delete;
+  Creating& operator=(const Creating&) = delete;
+};
+
 // Not changes, but needed around them.
 [[nodiscard]] File open_existing(const Path& path);  // for locking; not open when absent
 [[nodiscard]] bool lock(const File& file,

@@ -109,6 +109,7 @@ struct OutputFiles::State {
     journal::finish_pending(resolved);
     check_free(resolved, options.force);
     const HoldSignals hold;  // a file that is there is remembered
+    const disk::Creating creating;
     outputs.push_back(
         {.target = resolved, .file = journal::claim_temporary(resolved), .written = false});
     disk::remember(journal::temporary_of(resolved));
@@ -222,18 +223,19 @@ void OutputFiles::commit() {
 
   s.sync_all();
   s.check_all();
-  // From here on an interruption is as good as a kill: the files are complete, and they or
-  // the journal are put right by the next run.
-  for (const Output& output : s.outputs) disk::forget(journal::temporary_of(output.target));
   std::vector<Path> targets;
   for (const Output& output : s.outputs) targets.push_back(output.target);
   const Path& out = targets.back();
   if (targets.size() == 1) {
     disk::rename(journal::temporary_of(out), out);
+    disk::forget(journal::temporary_of(out));
     s.outputs.clear();
     sync_renamed(out);
     return;
   }
+  // From here on an interruption is as good as a kill: the files are complete, and they or
+  // the journal are put right by the next run.
+  for (const Path& target : targets) disk::forget(journal::temporary_of(target));
   try {
     journal::commit(targets, s.valid);
   } catch (const Error& error) {
