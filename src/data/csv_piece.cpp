@@ -173,14 +173,13 @@ void CsvPiece::take_run(std::string_view text, const std::uint32_t* ends,
     PieceColumn& to = columns_[c];
     if (!column.active || to.turned) continue;
     const bool last = column.position + 1 == width;
-    const Cells cells{
-        .text = text.data(),
-        .safe = text.data() + text.size() - std::min<std::size_t>(8, text.size()),
-        .ends = ends + column.position,
-        .stride = width,
-        .count = count,
-        .returns = last && marks_.returns,
-        .quotes = marks_.quotes};
+    const Cells cells{.text = text.data(),
+                      .safe = text.size() < 8 ? nullptr : text.data() + text.size() - 8,
+                      .ends = ends + column.position,
+                      .stride = width,
+                      .count = count,
+                      .returns = last && marks_.returns,
+                      .quotes = marks_.quotes};
     if (column.kind == ColumnKind::number) {
       add_numbers(column, to, cells);
     } else {
