@@ -216,7 +216,7 @@ TEST(GroupFigures, DifferentialFairnessByHand) {
     const Confusion c = confusion(p, g);
     counts.push_back({c.rows() - c.selected(), c.selected()});
   }
-  const GroupMeasure& m = *report(p).find("differential_fairness");
+  const GroupMeasure m = *report(p).find("differential_fairness");
   EXPECT_CLOSE(m.value.value, differential_fairness(counts).epsilon, 1e-12);
   EXPECT_LT(m.value.low, m.value.value);
   EXPECT_GT(m.value.high, m.value.value);
