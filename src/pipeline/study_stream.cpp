@@ -40,7 +40,7 @@ struct StudyStream::State {
   const Model& model;
   const Task& task;
   StreamOptions options;
-  const Exec& exec;
+  Exec exec;
 
   std::string source;
   std::optional<TableStream> table;

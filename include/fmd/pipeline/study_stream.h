@@ -31,7 +31,7 @@ class StudyStream {
  public:
   // Throws what reading and make_study() throw; Error(bad_model) for features that another
   // encoder made, and Error(missing_column) for labels, weights or attributes that a file
-  // of features does not have. model, task and exec must outlive the stream.
+  // of features does not have. model and task must outlive the stream.
   StudyStream(const Model& model, const Task& task, const std::string& name,
               const StreamOptions& options, const Exec& exec);
   StudyStream(StudyStream&&) noexcept;
