@@ -98,7 +98,7 @@ AuditReport audit_demo(const Model& model, const Table& table, const Exec& exec)
   const Study study = make_study(model, table, model.task, true, exec);
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
   AuditOptions options;
-  options.intersections = false;
+  options.intersections = options.by_name = false;
   return audit_model(model, study, pairs, options, exec);
 }
 

@@ -1,5 +1,4 @@
-#include <cstring>
-
+#include "../tests/support/tables.h"
 #include "data/csv_rows.h"
 #include "data/csv_table.h"
 #include "support/fuzz.h"
@@ -29,37 +28,15 @@ Table read_blocks(const OpenFile& file, const CsvOptions& options, std::size_t c
   Table block;
   while (source.next(block, rows)) {
     require(block.rows() <= rows, "a block is not longer than asked for");
-    if (table.columns.empty()) {
-      table = block;
-      continue;
-    }
-    table.line.append(block.line, 0, block.rows(), 0);
-    for (std::size_t c = 0; c < table.columns.size(); ++c) {
-      Column& to = table.columns[c];
-      const Column& from = block.columns[c];
-      to.numbers.insert(to.numbers.end(), from.numbers.begin(), from.numbers.end());
-      to.codes.insert(to.codes.end(), from.codes.begin(), from.codes.end());
-      to.missing += from.missing;
-      to.levels = from.levels;
-    }
+    test::append_block(table, block);
   }
   return table;
 }
 
 void check_same(const Outcome& a, const Outcome& b) {
   require(a.error == b.error, "a stream has the error of the whole file");
-  if (!a.table) return;
-  require(a.table->line == b.table->line, "lines are the same");
-  for (std::size_t c = 0; c < a.table->columns.size(); ++c) {
-    const Column& x = a.table->columns[c];
-    const Column& y = b.table->columns[c];
-    require(x.kind == y.kind && x.codes == y.codes && x.levels == y.levels &&
-                x.missing == y.missing && x.numbers.size() == y.numbers.size(),
-            "columns are the same");
-    require(x.numbers.empty() || std::memcmp(x.numbers.data(), y.numbers.data(),
-                                             x.numbers.size() * sizeof(double)) == 0,
-            "numbers are the same");
-  }
+  require(!a.table || test::difference(*a.table, *b.table).empty(),
+          "a stream has the rows of the whole file");
 }
 
 }  // namespace

@@ -191,7 +191,7 @@ GroupReport group_report(const Tally& tally, std::span<const Index> attributes,
   add("equal_opportunity_soft", {&soft.positives});
   set_ratio(rates.selection, confidence, report);
   set_worst_group(rates.accuracy, report);
-  add_figures(tally, attributes, groups, options, exec, report);
+  if (options.by_name) add_figures(tally, attributes, groups, options, exec, report);
   return report;
 }
 

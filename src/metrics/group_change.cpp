@@ -106,21 +106,4 @@ Interval group_difference_change(const Scored& before, const Scored& after,
                         exec);
 }
 
-Crossed cross(const std::vector<std::string>& values_a,
-              const std::vector<std::int32_t>& code_a,
-              const std::vector<std::string>& values_b,
-              const std::vector<std::int32_t>& code_b) {
-  const auto rows = static_cast<Index>(code_a.size());
-  require_codes("cross", code_a, rows, static_cast<Index>(values_a.size()));
-  require_codes("cross", code_b, rows, static_cast<Index>(values_b.size()));
-  Crossed crossed;
-  for (const std::string& a : values_a)
-    for (const std::string& b : values_b) crossed.values.push_back(a + " x " + b);
-  const auto width = static_cast<std::int32_t>(values_b.size());
-  for (std::size_t i = 0; i < code_a.size(); ++i)
-    crossed.code.push_back(code_a[i] < 0 || code_b[i] < 0 ? -1
-                                                          : code_a[i] * width + code_b[i]);
-  return crossed;
-}
-
 }  // namespace fmd

@@ -12,7 +12,8 @@ constexpr double kTailReplicates =
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-// value +- z sd: for levels whose quantiles lie beyond the replicates.
+}  // namespace
+
 Interval from_spread(double value, const std::vector<double>& replicates,
                      double confidence) {
   double sum = 0, squares = 0, count = 0;
@@ -22,12 +23,14 @@ Interval from_spread(double value, const std::vector<double>& replicates,
     squares += (x - value) * (x - value);
     ++count;
   }
-  if (2 * count < static_cast<double>(replicates.size()) || count < 2)
+  if (std::isnan(value) || 2 * count < static_cast<double>(replicates.size()) || count < 2)
     return {value, kUndefined, kUndefined};
   const double variance = (squares - sum * sum / count) / (count - 1);
   const double half = normal_quantile(confidence) * std::sqrt(std::max(0.0, variance));
   return {value, value - half, value + half};
 }
+
+namespace {
 
 Rate named(const char* name, std::string reason, std::string needs, std::size_t groups) {
   Rate rate;

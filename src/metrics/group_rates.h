@@ -8,6 +8,11 @@
 
 namespace fmd {
 
+// value +- z times the spread of the replicates: for levels whose quantiles lie beyond
+// them. Undefined ends where fewer than half of them are defined.
+[[nodiscard]] Interval from_spread(double value, const std::vector<double>& replicates,
+                                   double confidence);
+
 // Of how many rows, and how many of them hit: effective numbers where rows have weights.
 struct RateCount {
   double hits = 0, of = 0;

@@ -7,6 +7,7 @@
 #include "fmd/core/rng.h"
 #include "fmd/metrics/score_curve.h"
 #include "metrics/group_figures.h"
+#include "metrics/group_rates.h"
 
 // Figures that need the order of scores: from the rows while they are kept, else from the
 // histograms. Their spread comes from a coarse histogram, which moves values a little but
@@ -53,21 +54,13 @@ std::vector<ScoreRuns> resampled(const ScoreHistogram& fine, const Exec& exec) {
   return all;
 }
 
-// value +- z sd of the replicates, within the range that the figure can have.
+// Within the range that the figure can have.
 Interval spread(double value, const std::vector<double>& replicates, double confidence,
                 double least, double most) {
-  double sum = 0, squares = 0, count = 0;
-  for (const double x : replicates) {
-    if (std::isnan(x)) continue;
-    sum += x - value;
-    squares += (x - value) * (x - value);
-    ++count;
-  }
-  if (std::isnan(value) || 2 * count < static_cast<double>(replicates.size()) || count < 2)
-    return {value, kUndefined, kUndefined};
-  const double variance = std::max(0.0, (squares - sum * sum / count) / (count - 1));
-  const double half = normal_quantile(confidence) * std::sqrt(variance);
-  return {value, std::max(least, value - half), std::min(most, value + half)};
+  Interval i = from_spread(value, replicates, confidence);
+  if (i.low < least) i.low = least;
+  if (i.high > most) i.high = most;
+  return i;
 }
 
 // Where the sums are exact they give the value, not the bins' middles.

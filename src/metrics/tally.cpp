@@ -48,6 +48,20 @@ void add_all(std::vector<T>& to, const std::vector<T>& from) {
   }
 }
 
+// The group of these attributes that cell g of a table belongs to; -1 = none.
+template <typename Table>
+Index group_of(const Table& table, const TallyPlan& plan, std::span<const Index> attributes,
+               Index g) {
+  Index group = 0;
+  for (const Index a : attributes) {
+    const auto k = std::find(table.attributes.begin(), table.attributes.end(), a) -
+                   table.attributes.begin();
+    const Index code = g / table.stride[at(k)] % (plan.values[at(a)] + 1) - 1;
+    group = code < 0 || group < 0 ? -1 : group * plan.values[at(a)] + code;
+  }
+  return group;
+}
+
 }  // namespace
 
 void LabelTally::add(const LabelTally& o) {
@@ -272,13 +286,7 @@ std::vector<GroupTally> Tally::groups(std::span<const Index> attributes,
   std::vector<GroupTally> groups(at(wanted), none);
   if (without != nullptr) *without = 0;
   for (Index g = 0; g < table->groups; ++g) {
-    Index to = 0;
-    for (const Index a : attributes) {
-      const auto k = std::find(table->attributes.begin(), table->attributes.end(), a) -
-                     table->attributes.begin();
-      const Index code = g / table->stride[at(k)] % (plan_.values[at(a)] + 1) - 1;
-      to = code < 0 || to < 0 ? -1 : to * plan_.values[at(a)] + code;
-    }
+    const Index to = group_of(*table, plan_, attributes, g);
     for (Index label = 0; label <= plan_.classes; ++label) {
       const LabelTally found = label_tally(*table, g * (plan_.classes + 1) + label);
       if (to < 0) {
@@ -301,13 +309,7 @@ std::vector<ScoreHistogram> Tally::histograms(std::span<const Index> attributes)
   for (const Index a : attributes) wanted *= plan_.values[at(a)];
   std::vector<ScoreHistogram> found(at(wanted), ScoreHistogram(kScoreBins));
   for (Index g = 0; g < table->groups; ++g) {
-    Index to = 0;
-    for (const Index a : attributes) {
-      const auto k = std::find(table->attributes.begin(), table->attributes.end(), a) -
-                     table->attributes.begin();
-      const Index code = g / table->stride[at(k)] % (plan_.values[at(a)] + 1) - 1;
-      to = code < 0 || to < 0 ? -1 : to * plan_.values[at(a)] + code;
-    }
+    const Index to = group_of(*table, plan_, attributes, g);
     if (to < 0) continue;
     for (const int kind : {1, 2}) {
       std::vector<Index>& bins =

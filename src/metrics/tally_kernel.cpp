@@ -5,25 +5,8 @@
 #include "core/simd.h"
 #include "fmd/metrics/tally.h"
 
-#define FMD_ISA portable
-#define FMD_TARGET
-#include "metrics/tally_body.h"
-#undef FMD_ISA
-#undef FMD_TARGET
-
-#if FMD_X86
-#define FMD_ISA avx2
-#define FMD_TARGET __attribute__((target("avx2,fma")))
-#include "metrics/tally_body.h"
-#undef FMD_ISA
-#undef FMD_TARGET
-
-#define FMD_ISA avx512
-#define FMD_TARGET __attribute__((target("avx512f,avx512dq,fma")))
-#include "metrics/tally_body.h"
-#undef FMD_ISA
-#undef FMD_TARGET
-#endif
+#define FMD_BODY "metrics/tally_body.h"
+#include "core/simd_each.h"
 
 namespace fmd::kernels {
 

@@ -1,8 +1,6 @@
 // Products of dense features with weights. Included several times by kernels.cpp, once for
 // each instruction set, before kernels_exp_body.h; see core/simd.h.
 
-#define FMD_INLINE __attribute__((always_inline)) FMD_TARGET inline
-
 namespace fmd::kernels::FMD_ISA {
 namespace {
 

@@ -168,5 +168,3 @@ FMD_TARGET void logistic_loss(const double* z, const double* sign, Index count, 
 
 }  // namespace
 }  // namespace fmd::kernels::FMD_ISA
-
-#undef FMD_INLINE

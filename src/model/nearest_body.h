@@ -11,8 +11,6 @@ using H = float __attribute__((vector_size(FMD_LANES * 4)));
 constexpr Index kFloats = FMD_LANES * 2;
 constexpr Index kSegment = 8 * kFloats;
 
-#define FMD_INLINE __attribute__((always_inline)) FMD_TARGET inline
-
 FMD_INLINE F load(const float* from) {
   F v;
   std::memcpy(&v, from, sizeof v);
@@ -83,8 +81,6 @@ FMD_TARGET double dot(const float* x, const float* y, Index count) {
   for (; j < count; ++j) total += static_cast<double>(x[j]) * static_cast<double>(y[j]);
   return total;
 }
-
-#undef FMD_INLINE
 
 }  // namespace
 }  // namespace fmd::kernels::FMD_ISA

@@ -4,31 +4,8 @@
 
 #include "core/simd.h"
 
-#define FMD_ISA portable
-#define FMD_LANES 2
-#define FMD_TARGET
-#include "model/nearest_body.h"
-#undef FMD_ISA
-#undef FMD_LANES
-#undef FMD_TARGET
-
-#if FMD_X86
-#define FMD_ISA avx2
-#define FMD_LANES 4
-#define FMD_TARGET __attribute__((target("avx2,fma")))
-#include "model/nearest_body.h"
-#undef FMD_ISA
-#undef FMD_LANES
-#undef FMD_TARGET
-
-#define FMD_ISA avx512
-#define FMD_LANES 8
-#define FMD_TARGET __attribute__((target("avx512f,avx512dq,fma")))
-#include "model/nearest_body.h"
-#undef FMD_ISA
-#undef FMD_LANES
-#undef FMD_TARGET
-#endif
+#define FMD_BODY "model/nearest_body.h"
+#include "core/simd_each.h"
 
 namespace fmd::kernels {
 

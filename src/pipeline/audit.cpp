@@ -18,7 +18,8 @@ GroupOptions group_options(const Task& task, const AuditOptions& options, int re
           .replicates = options.replicates,
           .min_rows = task.min_group,
           .min_label = task.min_label,
-          .reference = reference};
+          .reference = reference,
+          .by_name = options.by_name};
 }
 
 // Nobody is compared against people of whom nothing is known, though they be the most.

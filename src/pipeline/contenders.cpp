@@ -18,8 +18,10 @@ AuditOptions coarse(AuditOptions options) {
   return options;
 }
 
-AuditReport audit_on(const Model& model, const Study& study, const AuditOptions& options,
+// Receipts hold the usual measures alone.
+AuditReport audit_on(const Model& model, const Study& study, AuditOptions options,
                      const Exec& exec, const MatchPlans* matches) {
+  options.by_name = false;
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
   return audit_model(model, study, pairs, options, exec, matches);
 }

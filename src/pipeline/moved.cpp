@@ -107,7 +107,8 @@ void differences_moved(const Scored& before, const Scored& after, const Study& s
                         .replicates = 0,
                         .min_rows = 1,
                         .min_label = 1,
-                        .reference = first},
+                        .reference = first,
+                        .by_name = false},
                        exec);
       const GroupMeasure* found = report.find(measure);
       if (found == nullptr) return Interval{};

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "data/number.h"
+#include "fmd/metrics/testing.h"
 #include "fmd/pipeline/scan.h"
 
 namespace fmd {
@@ -76,13 +77,10 @@ Index adjust(std::vector<Suspect>& suspects) {
   std::vector<Test*> all;
   for (Suspect& suspect : suspects)
     for (Test& test : suspect.tests) all.push_back(&test);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Test* a, const Test* b) { return a->p < b->p; });
-  double largest = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    largest = std::max(largest, static_cast<double>(all.size() - i) * all[i]->p);
-    all[i]->adjusted = std::min(1.0, largest);
-  }
+  std::vector<double> p;
+  for (const Test* test : all) p.push_back(test->p);
+  const std::vector<double> adjusted = holm(p);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i]->adjusted = adjusted[i];
   return static_cast<Index>(all.size());
 }
 

@@ -197,17 +197,11 @@ std::string to_json(const AuditReport& report) {
   json["schema"] = 1;
   json["command"] = "audit";
   json["version"] = kVersion;
-  json["model"] = report.model.empty() ? Json(nullptr)
-                                       : Json{{"name", report.model},
-                                              {"kind", report.kind},
-                                              {"sha256", report.model_sha256}};
-  json["data"] = {
-      {"name", report.data},
-      {"sha256", report.data_sha256.empty() ? Json(nullptr) : Json(report.data_sha256)},
-      {"rows", report.rows},
-      {"seen_in_training", report.seen < 0 ? Json(nullptr) : Json(report.seen)},
-      {"seen_by_chance", number(report.seen_by_chance)},
-      {"missing_numbers", report.missing_numbers}};
+  json["model"] = model_json(report.model, report.kind, report.model_sha256);
+  json["data"] = data_json(report.data, report.data_sha256, report.rows);
+  json["data"]["seen_in_training"] = report.seen < 0 ? Json(nullptr) : Json(report.seen);
+  json["data"]["seen_by_chance"] = number(report.seen_by_chance);
+  json["data"]["missing_numbers"] = report.missing_numbers;
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;
   json["replicates"] = report.replicates;

@@ -25,4 +25,18 @@ inline Json interval_json(const Interval& interval,
           {"high", number(interval.high)}};
 }
 
+// {name, kind, sha256}; null for scores of another program, which have no name.
+inline Json model_json(const std::string& name, const std::string& kind,
+                       const std::string& sha256) {
+  if (name.empty()) return nullptr;
+  return {{"name", name}, {"kind", kind}, {"sha256", sha256}};
+}
+
+// {name, sha256, rows}; sha256 is null for data that come from no file.
+inline Json data_json(const std::string& name, const std::string& sha256, Index rows) {
+  return {{"name", name},
+          {"sha256", sha256.empty() ? Json(nullptr) : Json(sha256)},
+          {"rows", rows}};
+}
+
 }  // namespace fmd

@@ -61,14 +61,8 @@ std::string to_json(const ScanReport& report) {
   json["schema"] = 1;
   json["command"] = "scan";
   json["version"] = kVersion;
-  json["model"] = report.model.empty() ? Json(nullptr)
-                                       : Json{{"name", report.model},
-                                              {"kind", report.kind},
-                                              {"sha256", report.model_sha256}};
-  json["data"] = {
-      {"name", report.data},
-      {"sha256", report.data_sha256.empty() ? Json(nullptr) : Json(report.data_sha256)},
-      {"rows", report.rows}};
+  json["model"] = model_json(report.model, report.kind, report.model_sha256);
+  json["data"] = data_json(report.data, report.data_sha256, report.rows);
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;
   json["comparisons"] = report.tests;

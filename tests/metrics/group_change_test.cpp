@@ -91,15 +91,5 @@ TEST(GroupDifferenceChange, WrongUseIsNamed) {
       ErrorKind::bad_option, "another group");
 }
 
-TEST(Cross, NamesEveryCellAndKeepsMissingMissing) {
-  const Crossed crossed =
-      cross({"Male", "Female"}, {0, 1, 1, -1}, {"White", "Black", "Asian"}, {1, 0, -1, 2});
-  ASSERT_EQ(crossed.values.size(), 6u);
-  EXPECT_EQ(crossed.values[1], "Male x Black");
-  EXPECT_EQ(crossed.values[3], "Female x White");
-  EXPECT_EQ(crossed.code, (std::vector<std::int32_t>{1, 3, -1, -1}));
-  EXPECT_ERROR(cross({"A"}, {0, 0}, {"B"}, {0}), ErrorKind::bad_shape, "code has 1");
-}
-
 }  // namespace
 }  // namespace fmd

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include <gtest/gtest.h>
-
 #include "fmd/data/table.h"
 
 namespace fmd::test {

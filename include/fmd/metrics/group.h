@@ -17,6 +17,7 @@ struct GroupOptions {
   Index min_rows = 100;  // smaller groups are listed, not compared
   Index min_label = 20;  // fewer favourable labels: no TPR; fewer unfavourable: no FPR
   int reference = -1;  // value that the others are compared against; -1 = the largest group
+  bool by_name = true;  // also the rates and measures of group_measure_names()
 };
 
 // A figure by name; where it is undefined, the reason.
@@ -98,7 +99,7 @@ struct GroupReport {
 // accuracy_difference); "fewer than two groups have >= 100 rows" (for label measures also
 // >= 20 favourable or unfavourable labels); "the reference group X does not have ...".
 //
-// From a tally: of the groups of one attribute, or of two (values as cross() has them).
+// From a tally: of the groups of one attribute, or of two (the second runs faster).
 // Mean scores are bootstrapped from the rows while the tally keeps them (replicates x rows
 // draws), else from their moments, or from their histogram where rare large scores do not
 // let sums be normal. Weighted tallies: rates are shares of weights, intervals those of the
@@ -117,17 +118,6 @@ struct GroupReport {
 
 // The names of all measures that a report can have, in their order.
 [[nodiscard]] const std::vector<std::string>& group_measure_names();
-
-// Codes and values of a x b ("Male x Black"), all of them, b running faster; -1 where
-// either is missing. Throws Error(bad_shape).
-struct Crossed {
-  std::vector<std::string> values;
-  std::vector<std::int32_t> code;
-};
-[[nodiscard]] Crossed cross(const std::vector<std::string>& values_a,
-                            const std::vector<std::int32_t>& code_a,
-                            const std::vector<std::string>& values_b,
-                            const std::vector<std::int32_t>& code_b);
 
 // after - before of a group difference (rate(first) - rate(second)) on the same rows, by
 // multinomial bootstrap on the table group x label x decision before x decision after;

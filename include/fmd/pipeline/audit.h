@@ -18,6 +18,7 @@ struct AuditOptions {
   double confidence = 0.95;
   Index replicates = 1000;    // of every bootstrap
   bool intersections = true;  // of any two attributes
+  bool by_name = true;        // also the rates and measures by name: see docs/metrics.md
   bool weighted = false;      // rows count by the task's weight column
   Index neighbours = 0;       // k of consistency and flip test; 0 = not measured: the cost
                               // is rows^2
