@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <malloc.h>
 #include <string>
 #include <sys/resource.h>
 
@@ -61,6 +62,10 @@ int measure(int count, char** arguments) {
   ThreadPool pool(std::atoi(arguments[2]));
   const Exec exec{.pool = &pool};
   const bool stream = count > 4 && std::string(arguments[4]) == "stream";
+  // From the second turn on the rivals' allocators give out memory that they have kept; the
+  // C library's would give large blocks back and fetch fresh pages, which the system clears.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
   const double before = held_MB();
   Seconds best;
   Read read;

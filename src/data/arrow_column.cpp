@@ -1,8 +1,11 @@
 #include "data/arrow_column.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -16,6 +19,8 @@ namespace {
 
 constexpr std::int32_t kUnseen = -2;
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr std::uint64_t kExponentUnit = std::uint64_t{1} << 52;
+constexpr std::uint64_t kExponent = 0x7ff * kExponentUnit;
 
 }  // namespace
 
@@ -140,28 +145,36 @@ void ArrowColumn::add_numbers(Column& to, const ArrowCells& cells, Index from,
   }
 }
 
+// Through a small buffer: growing the column first would fill its new memory twice.
 template <typename T>
 void ArrowColumn::add_values(Column& to, const ArrowCells& cells, Index from, Index count) {
-  const T* values = cells.values<T>() + from;
-  const std::size_t before = to.numbers.size();
-  to.numbers.resize(before + to_size(count));
-  double* out = to.numbers.data() + before;
-  for (Index i = 0; i < count; ++i) out[i] = static_cast<double>(values[i]);
+  const T* values = cells.values<T>();
   const bool nulls = batch_.children[0]->null_count != 0;
-  Index missing = 0;
-  double check = 0;  // NaN when a value is not finite
-  if (nulls) {
-    for (Index i = 0; i < count; ++i)
-      if (cells.is_missing(from + i)) out[i] = kMissing;
+  std::array<double, 1024> part;
+  for (Index first = from; first < from + count; first += std::ssize(part)) {
+    const Index rows = std::min(std::ssize(part), from + count - first);
+    // The sign bit of `carry`: an exponent of ones only, so something is not finite.
+    std::uint64_t carry = 0;
+    for (Index i = 0; i < rows; ++i) {
+      const auto value = static_cast<double>(values[first + i]);
+      part[to_size(i)] = value;
+      carry |= (std::bit_cast<std::uint64_t>(value) & kExponent) + kExponentUnit;
+    }
+    const bool odd = nulls || carry >> 63 != 0;
+    if constexpr (std::is_same_v<T, double>) {
+      if (!odd) {
+        to.numbers.insert(to.numbers.end(), values + first, values + first + rows);
+        continue;
+      }
+    }
+    for (Index i = 0; i < rows && odd; ++i) {
+      double& value = part[to_size(i)];
+      if (cells.is_missing(first + i)) value = kMissing;
+      if (std::isinf(value)) value = number(number_text(value), first + i);
+      to.missing += std::isnan(value) ? 1 : 0;
+    }
+    to.numbers.insert(to.numbers.end(), part.begin(), part.begin() + rows);
   }
-  for (Index i = 0; i < count; ++i) {
-    missing += std::isnan(out[i]) ? 1 : 0;
-    check += out[i] * 0;
-  }
-  to.missing += missing;
-  if (!std::isnan(check)) return;
-  for (Index i = 0; i < count; ++i)
-    if (std::isinf(out[i])) static_cast<void>(number(number_text(out[i]), from + i));
 }
 
 void ArrowColumn::add_dictionary(Column& to, Index from, Index count) {
