@@ -19,11 +19,12 @@ import tempfile
 
 from audit_rivals import audit
 from influence_rivals import influence
+from large import large
 from measure import last_line, row, run_process, run_program, say, shortest
 from reading_rivals import reading
 
 PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "matching", "commands",
-         "reading")
+         "reading", "large")
 
 
 def training(build, out, rivals, quick):
@@ -226,7 +227,8 @@ def main():
              "audit": lambda: audit(build, out, pythons.get("bench"), quick),
              "matching": lambda: matching(build, quick),
              "commands": lambda: commands(build, quick),
-             "reading": lambda: reading(build, out, pythons, quick)}
+             "reading": lambda: reading(build, out, pythons, quick),
+             "large": lambda: large(build, out, quick)}
     rows = [line for name in PARTS if options.only in (None, name) for line in parts[name]()]
     machine["load_after"] = os.getloadavg()[0]
     text = markdown(rows, machine)

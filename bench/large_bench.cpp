@@ -153,6 +153,7 @@ void explain(benchmark::State& state, const FeaturesFile& file) {
   state.counters["read_GBs"] = read / 1e9;
   state.counters["gemm_GFLOPs"] = gemm / 1e9;
   state.counters["memory_bound"] = passes * 4 * n * kCols / read > flops / gemm ? 1 : 0;
+  state.counters["roof_s"] = roof;
   state.counters["share"] = roof / best.cpu;
   state.counters["anonymous_MB"] = peak / 1e6;
 }

@@ -205,6 +205,7 @@ FlipReport flip_report(const FlipTally& tally, const FlipOptions& options,
                        : static_cast<double>(own.flipped) / static_cast<double>(own.pairs);
   }
   report.worst = worst_cell(report.cells, large);
+  if (tally.plan_.figures) report.figures = tally.gaps_.figures(options.confidence);
   return report;
 }
 

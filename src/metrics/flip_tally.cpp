@@ -11,15 +11,16 @@ namespace {
 
 constexpr double kStill = 1e-6;  // a smaller change of the probability counts as none
 constexpr int kChangeUnit = 60;
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFormat = 2;
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 void require_values(const PairScores& s, Index values) {
   for (const auto* side : {&s.from, &s.to})
     for (const std::int32_t v : *side)
-      require_option(v >= 0 && v < values, "flip_report", "value", v,
-                     fmt::format("between 0 and {}", values - 1));
+      if (v < 0 || v >= values)
+        require_option(false, "flip_report", "value", v,
+                       fmt::format("between 0 and {}", values - 1));
 }
 
 [[noreturn]] void damaged() {
@@ -39,7 +40,7 @@ void put(ByteWriter& out, const std::vector<T>& values) {
 
 }  // namespace
 
-FlipTally::FlipTally(FlipPlan plan) : plan_(plan) {
+FlipTally::FlipTally(FlipPlan plan) : plan_(plan), gaps_(std::max<Index>(0, plan.classes)) {
   require_option(plan.classes >= 2, "flips", "classes", plan.classes, ">= 2");
   require_option(plan.values >= 0 && plan.values < 1 << 14, "flips", "values", plan.values,
                  "between 0 and 16383");
@@ -75,6 +76,7 @@ void FlipTally::add(const PairScores& s) {
   for (std::size_t u = 0; u + 1 < starts.size(); ++u)
     add_unit(block, at(starts[u]), at(starts[u + 1]));
   add_cells(block);
+  if (plan_.figures) gaps_.add(s);
   units_ += static_cast<Index>(starts.size()) - 1;
   pairs_ += s.p.rows();
   drop_or_keep(block);
@@ -133,6 +135,7 @@ void FlipTally::merge(const FlipTally& other) {
   co_.merge(other.co_);
   tv_.merge(other.tv_);
   flip_.merge(other.flip_);
+  gaps_.merge(other.gaps_);
   for (std::size_t v = 0; v < rows_.size(); ++v) rows_[v] += other.rows_[v];
   for (std::size_t c = 0; c < cells_.size(); ++c) {
     Cell& to = cells_[c];
@@ -152,9 +155,10 @@ void FlipTally::save(ByteWriter& out) const {
   for (const Index n : {plan_.classes, plan_.values, plan_.keep_units, plan_.keep_pairs,
                         units_, pairs_, still_})
     out.put(n);
-  for (const bool flag : {plan_.by_value, keeping_})
+  for (const bool flag : {plan_.by_value, plan_.figures, keeping_})
     out.put(static_cast<std::uint8_t>(flag));
   for (const GapBins* bins : {&co_, &tv_, &flip_}) bins->save(out);
+  gaps_.save(out);
   put(out, rows_);
   for (const Cell& cell : cells_) {
     cell.gap.save(out);
@@ -181,15 +185,17 @@ FlipTally FlipTally::load(ByteReader& in) {
   plan.keep_pairs = in.get<Index>();
   const auto units = in.get<Index>(), pairs = in.get<Index>(), still = in.get<Index>();
   plan.by_value = in.get<std::uint8_t>() != 0;
+  plan.figures = in.get<std::uint8_t>() != 0;
   const bool keeping = in.get<std::uint8_t>() != 0;
   const bool possible = plan.classes >= 2 && plan.values >= 0 && plan.values < 1 << 14;
-  if (!possible || at(plan.values) * 8 > in.left() ||
+  if (!possible || at(plan.classes) > in.left() / 56 || at(plan.values) * 8 > in.left() ||
       (plan.by_value && at(plan.values * plan.values) * 72 > in.left()))
     damaged();
   FlipTally tally(plan);
   tally.units_ = units, tally.pairs_ = pairs, tally.still_ = still;
   tally.keeping_ = keeping;
   for (GapBins* bins : {&tally.co_, &tally.tv_, &tally.flip_}) bins->load(in);
+  tally.gaps_.load(in);
   tally.rows_ = in.get_array<Index>();
   if (tally.rows_.size() != at(plan.values)) damaged();
   for (Cell& cell : tally.cells_) {

@@ -1,154 +1,187 @@
 #include "fmd/metrics/pair_gaps.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
-#include "core/check.h"
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+#include "metrics/pair_values.h"
 
 namespace fmd {
 namespace {
 
+constexpr int kUnit = 48;  // squares of 2^20 in 2^-48 leave room for 2^36 of them
+constexpr double kMostRatio = 0x1p20;
 constexpr double kLeast = 0x1p-52;
+
+// Sizes by exponent and six digits behind the first, from 2^-32 to 1; bin 0 is below.
+constexpr Index kSteps = 64, kOctaves = 32, kSizes = kOctaves * kSteps + 2;
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-double log_odds(double p) {
-  const double kept = std::clamp(p, kLeast, 1 - kLeast);
-  return std::log(kept) - std::log1p(-kept);
+Index size_bin(double gap) {
+  const auto digits = static_cast<Index>(std::bit_cast<std::uint64_t>(gap) >> 46);
+  return std::clamp<Index>(digits - ((1023 - kOctaves) * kSteps) + 1, 0, kSizes - 1);
 }
 
-void validate(const PairScores& s) {
-  const Index pairs = s.p.rows();
-  const auto size = [&](const char* name, std::size_t has) {
-    require_size("pair_gaps", name, static_cast<Index>(has), pairs);
-  };
-  size("pbar", at(s.pbar.rows()));
-  require_size("pair_gaps", "a row of pbar", s.pbar.cols(), s.p.cols());
-  require_option(pairs == 0 || s.p.cols() >= 2, "pair_gaps", "classes", s.p.cols(), ">= 2");
-  size("unit", s.unit.size());
-  if (!s.y.empty()) size("y", s.y.size());
-  if (!s.weight.empty()) size("weight", s.weight.size());
-  for (const std::int32_t y : s.y)
-    require_option(y >= -1 && y < s.p.cols(), "pair_gaps", "y", y, "a class, or -1");
+double bin_start(Index bin) {
+  if (bin == 0) return 0;
+  const auto digits = static_cast<std::uint64_t>(bin - 1 + (1023 - kOctaves) * kSteps);
+  return std::bit_cast<double>(digits << 46);
 }
 
-struct Weighted {
-  double size = 0, weight = 0;
-};
+double kept(double p) { return std::clamp(p, kLeast, 1 - kLeast); }
 
-// Pairs that count, with weights that sum to 1 in each unit.
-struct Kept {
-  Index units = 0;
-  std::vector<Index> pair;
-  std::vector<double> weight;
-};
-
-template <typename Keep>
-Kept keep_pairs(const PairScores& s, const Keep& keep) {
-  Kept kept;
-  const auto pairs = static_cast<Index>(s.unit.size());
-  for (Index first = 0; first < pairs;) {
-    const std::size_t start = kept.pair.size();
-    double sum = 0;
-    Index i = first;
-    for (; i < pairs && s.unit[at(i)] == s.unit[at(first)]; ++i) {
-      if (!keep(i)) continue;
-      const double w = s.weight.empty() ? 1.0 : static_cast<double>(s.weight[at(i)]);
-      kept.pair.push_back(i);
-      kept.weight.push_back(w);
-      sum += w;
-    }
-    for (std::size_t k = start; k < kept.weight.size(); ++k) kept.weight[k] /= sum;
-    kept.units += kept.pair.size() > start;
-    first = i;
-  }
-  return kept;
-}
-
-std::vector<double> quantiles(std::vector<Weighted> sizes,
-                              const std::vector<double>& shares) {
-  std::sort(sizes.begin(), sizes.end(),
-            [](const Weighted& a, const Weighted& b) { return a.size < b.size; });
-  double all = 0;
-  for (Weighted& size : sizes) all = size.weight += all;
-  std::vector<double> found;
-  for (const double share : shares) {
-    // A share that is reached but for rounding is reached.
-    const auto first = std::find_if(sizes.begin(), sizes.end(), [&](const Weighted& size) {
-      return size.weight >= share * all * (1 - 1e-12);
-    });
-    found.push_back(sizes.empty()          ? kUndefined
-                    : first == sizes.end() ? sizes.back().size
-                                           : first->size);
-  }
-  return found;
-}
-
-GapSummary summarize(const Kept& kept, const Vector& change, const GapOptions& options) {
-  GapSummary summary;
-  summary.units = kept.units;
-  summary.pairs = static_cast<Index>(kept.pair.size());
-  std::vector<Weighted> sizes;
-  double sum = 0, sum_sizes = 0;
-  for (std::size_t k = 0; k < kept.pair.size(); ++k) {
-    const double value = change(kept.pair[k]), size = std::abs(value);
-    sum += kept.weight[k] * value;
-    sum_sizes += kept.weight[k] * size;
-    sizes.push_back({size, kept.weight[k]});
-    if (summary.largest_pair < 0 || size > summary.largest) {
-      summary.largest = size;
-      summary.largest_pair = kept.pair[k];
-    }
-  }
-  if (summary.units > 0) {
-    summary.signed_mean = sum / static_cast<double>(summary.units);
-    summary.mean = sum_sizes / static_cast<double>(summary.units);
-  }
-  summary.quantiles = quantiles(std::move(sizes), options.quantiles);
-  return summary;
-}
-
-void validate(const PairScores& scores, const Vector& change, const GapOptions& options) {
-  validate(scores);
-  require_size("pair_gaps", "change", change.size(), scores.p.rows());
-  for (const double share : options.quantiles)
-    require_option(share >= 0 && share <= 1, "pair_gaps", "quantiles", share,
-                   "between 0 and 1");
-}
+double log_odds(double p) { return std::log(kept(p)) - std::log1p(-kept(p)); }
 
 }  // namespace
 
-Vector pair_changes(const PairScores& scores, GapScale scale) {
-  validate(scores);
-  const auto scaled = [&](double p) {
-    return scale == GapScale::log_odds ? log_odds(p) : p;
+void ExactMoments::add(double x) {
+  ++count_;
+  (x < 0 ? falls_ : rises_).add(std::abs(x), kUnit);
+  squares_.add(x * x, kUnit);
+}
+
+void ExactMoments::merge(const ExactMoments& other) {
+  count_ += other.count_;
+  rises_.add(other.rises_);
+  falls_.add(other.falls_);
+  squares_.add(other.squares_);
+}
+
+void ExactMoments::save(ByteWriter& out) const {
+  out.put(count_);
+  for (const ExactSum* sum : {&rises_, &falls_, &squares_}) out.put(*sum);
+}
+
+void ExactMoments::load(ByteReader& in) {
+  count_ = in.get<Index>();
+  for (ExactSum* sum : {&rises_, &falls_, &squares_}) *sum = in.get<ExactSum>();
+}
+
+Interval ExactMoments::mean(double confidence) const {
+  if (count_ == 0) return {};
+  const auto n = static_cast<double>(count_);
+  const double mean = (rises_.value(kUnit) - falls_.value(kUnit)) / n;
+  if (count_ == 1) return {mean, kUndefined, kUndefined};
+  const double variance = std::max(0.0, squares_.value(kUnit) - n * mean * mean) / (n - 1);
+  const double half = normal_quantile(confidence) * std::sqrt(variance / n);
+  return {mean, mean - half, mean + half};
+}
+
+PairGaps::PairGaps(Index classes) : by_label_(at(classes)), sizes_(at(kSizes)) {}
+
+void PairGaps::add(const PairScores& s) {
+  const Index classes = s.p.cols();
+  const std::vector<Index> starts = unit_starts(s);
+  for (std::size_t u = 0; u + 1 < starts.size(); ++u) {
+    const Index first = starts[u];
+    const std::int32_t y = s.y.empty() ? -1 : s.y[at(first)];
+    if (classes > 2 && y < 0) continue;  // whose probability?
+    const Index own = classes == 2 ? 1 : y;
+    double p = kUndefined, odds = 0, loss = 0;  // of the first side, most often one row
+    double change = 0, gap = 0, on_odds = 0, ratio = 0, all = 0;
+    for (Index i = first; i < starts[u + 1]; ++i) {
+      if (s.p(i, own) != p) {
+        p = s.p(i, own);
+        odds = log_odds(p);
+        loss = y < 0 ? kUndefined : -std::log(kept(s.p(i, y)));
+      }
+      const double w = pair_weight(s, i), pbar = s.pbar(i, own);
+      const double size = std::abs(pbar - p);
+      all += w;
+      change += w * (pbar - p);
+      gap += w * size;
+      on_odds += w * std::abs(log_odds(pbar) - odds);
+      if (y >= 0) ratio += w * std::min(kMostRatio, -std::log(kept(s.pbar(i, y))) / loss);
+      ++sizes_[at(size_bin(size))];
+      ++pairs_;
+      if (!(largest_ >= size)) largest_ = size;
+    }
+    change_.add(change / all);
+    log_odds_.add(on_odds / all);
+    if (y < 0) continue;
+    loss_ratio_.add(ratio / all);
+    by_label_[at(y)].add(gap / all);
+  }
+}
+
+void PairGaps::merge(const PairGaps& other) {
+  change_.merge(other.change_);
+  log_odds_.merge(other.log_odds_);
+  loss_ratio_.merge(other.loss_ratio_);
+  for (std::size_t y = 0; y < by_label_.size(); ++y) by_label_[y].merge(other.by_label_[y]);
+  for (std::size_t b = 0; b < sizes_.size(); ++b) sizes_[b] += other.sizes_[b];
+  pairs_ += other.pairs_;
+  if (!(largest_ >= other.largest_) && !std::isnan(other.largest_))
+    largest_ = other.largest_;
+}
+
+void PairGaps::save(ByteWriter& out) const {
+  for (const ExactMoments* m : {&change_, &log_odds_, &loss_ratio_}) m->save(out);
+  for (const ExactMoments& m : by_label_) m.save(out);
+  out.put_array(std::span<const Index>(sizes_));
+  out.put(largest_);
+}
+
+void PairGaps::load(ByteReader& in) {
+  for (ExactMoments* m : {&change_, &log_odds_, &loss_ratio_}) m->load(in);
+  for (ExactMoments& m : by_label_) m.load(in);
+  sizes_ = in.get_array<Index>();
+  largest_ = in.get<double>();
+  pairs_ = 0;
+  const bool right = std::ssize(sizes_) == kSizes &&
+                     std::all_of(sizes_.begin(), sizes_.end(), [&](Index n) {
+                       pairs_ += std::clamp<Index>(n, 0, Index{1} << 50);
+                       return n >= 0;
+                     });
+  if (!right)
+    throw Error(ErrorKind::bad_model, "flips: the saved state contradicts itself",
+                "the file is damaged: make it again");
+}
+
+// The upper end of the bin with the pair that has `share` of all before it.
+double PairGaps::quantile(double share) const {
+  const auto wanted = static_cast<Index>(std::ceil(share * static_cast<double>(pairs_)));
+  Index seen = 0, bin = 0;
+  for (; bin < kSizes - 1; ++bin) {
+    seen += sizes_[at(bin)];
+    if (seen >= std::max<Index>(1, wanted)) break;
+  }
+  return std::min(largest_, bin + 1 < kSizes ? bin_start(bin + 1) : 1.0);
+}
+
+const std::vector<std::string>& PairGaps::names() {
+  static const std::vector<std::string> all{"signed_change", "log_odds_gap", "loss_ratio",
+                                            "gap_q50",       "gap_q90",      "gap_q95",
+                                            "gap_q99",       "largest_gap",  "co_label"};
+  return all;
+}
+
+std::vector<FlipFigure> PairGaps::figures(double confidence) const {
+  std::vector<FlipFigure> all;
+  const auto add = [&](std::string name, Interval value, const char* reason) {
+    all.push_back({std::move(name), -1, "", value, value.defined() ? "" : reason});
   };
-  Vector change(scores.p.rows());
-  for (Index i = 0; i < change.size(); ++i) {
-    const std::int32_t label = scores.y.empty() ? -1 : scores.y[at(i)];
-    const Index k = scores.p.cols() == 2 ? 1 : label;
-    change(i) = k < 0 ? kUndefined : scaled(scores.pbar(i, k)) - scaled(scores.p(i, k));
+  add("signed_change", change_.mean(confidence), "no labels");
+  add("log_odds_gap", log_odds_.mean(confidence), "no labels");
+  add("loss_ratio", loss_ratio_.mean(confidence), "no labels");
+  const double z = normal_quantile(confidence),
+               units = static_cast<double>(change_.count());
+  for (const int percent : {50, 90, 95, 99}) {
+    const double share = 0.01 * percent, half = z * std::sqrt(share * (1 - share) / units);
+    Interval value;
+    if (pairs_ > 0)
+      value = {quantile(share), quantile(std::max(0.0, share - half)),
+               quantile(std::min(1.0, share + half))};
+    add(fmt::format("gap_q{}", percent), value, "no labels");
   }
-  return change;
-}
-
-GapSummary gap_summary(const PairScores& scores, const Vector& change,
-                       const GapOptions& options) {
-  validate(scores, change, options);
-  const auto known = [&](Index i) { return !std::isnan(change(i)); };
-  return summarize(keep_pairs(scores, known), change, options);
-}
-
-std::vector<GapSummary> gap_summary_by_label(const PairScores& scores, const Vector& change,
-                                             const GapOptions& options) {
-  validate(scores, change, options);
-  std::vector<GapSummary> all;
-  for (Index label = 0; label < scores.p.cols(); ++label) {
-    const auto keep = [&](Index i) {
-      return !scores.y.empty() && scores.y[at(i)] == label && !std::isnan(change(i));
-    };
-    all.push_back(summarize(keep_pairs(scores, keep), change, options));
-  }
+  add("largest_gap", {largest_, kUndefined, kUndefined}, "no labels");
+  for (std::size_t y = 0; y < by_label_.size(); ++y)
+    all.push_back({"co_label", static_cast<Index>(y), "", by_label_[y].mean(confidence),
+                   by_label_[y].count() > 0 ? "" : "no rows of this label"});
   return all;
 }
 

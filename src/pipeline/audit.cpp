@@ -208,6 +208,9 @@ AuditReport audit_tallies(const Tally& tally, const Task& task,
                                 .replicates = options.replicates,
                                 .min_rows = task.min_group},
                                exec);
+      for (FlipFigure& figure : audit.flip->figures)
+        if (figure.label >= 0)
+          figure.about = task.classes[static_cast<std::size_t>(figure.label)];
     } else {
       audit.flip_reason = input.reads == Reads::no ? "not_an_input"
                           : attribute.flips()      ? "no_pairs"
@@ -248,7 +251,8 @@ AuditReport audit_scores(const Scored& scored, const Task& task,
       own.flips.emplace(
           FlipPlan{.classes = block.classes,
                    .values = static_cast<Index>(input.attribute->values.size()),
-                   .by_value = !input.pairs->from.empty()});
+                   .by_value = !input.pairs->from.empty(),
+                   .figures = options.by_name});
       own.flips->add(*input.pairs);
     }
     tallied.push_back(std::move(own));
@@ -257,7 +261,11 @@ AuditReport audit_scores(const Scored& scored, const Task& task,
   plan.classes = block.classes;
   plan.favorable = scored.favorable;
   plan.weighted = !scored.weight.empty();
-  return audit_tallies(tally(plan, block, exec), task, tallied, options, exec);
+  AuditReport report =
+      audit_tallies(tally(plan, block, exec), task, tallied, options, exec);
+  for (std::size_t a = 0; a < attributes.size(); ++a)
+    report.attributes[a].distortion = attributes[a].distortion;
+  return report;
 }
 
 std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Study& study,
@@ -300,6 +308,9 @@ AuditReport audit_model(const Model& model, const Study& study,
     if (pairs[a]) {
       input.pairs = score_pairs(model, study, *pairs[a], exec);
       input.pairs_kind = pairs[a]->kind;
+      if (input.pairs_kind == "given" && options.by_name)
+        input.distortion = sample_distortion(pairs[a]->set(study), options.confidence,
+                                             options.replicates, exec);
     }
     if ((*matches)[a]) {
       input.match = &*(*matches)[a];

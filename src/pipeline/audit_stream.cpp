@@ -40,9 +40,9 @@ AuditReport audit_stream(const Model& model, StudyStream& stream,
     TalliedAttribute own{&attributes[a], stream.reads()[a], std::nullopt,
                          "flip",         std::nullopt,      std::nullopt};
     if (own.reads == Reads::yes && attributes[a].flips())
-      own.flips.emplace(
-          FlipPlan{.classes = static_cast<Index>(model.task.classes.size()),
-                   .values = static_cast<Index>(attributes[a].values.size())});
+      own.flips.emplace(FlipPlan{.classes = static_cast<Index>(model.task.classes.size()),
+                                 .values = static_cast<Index>(attributes[a].values.size()),
+                                 .figures = options.by_name});
     tallied.push_back(std::move(own));
   }
   Index seen = 0, missing_numbers = 0;

@@ -68,6 +68,9 @@ void add_flips(const AttributeAudit& a, CsvLines& lines) {
   lines.add(a.name, "", "co_tv", a.flip->co_tv, a.flip->units);
   lines.add(a.name, "", "co_large", a.flip->co_large, a.flip->units);
   lines.add(a.name, "", "flip_rate", a.flip->flip_rate, a.flip->units);
+  for (const FlipFigure& figure : a.flip->figures)
+    lines.add(a.name, figure.about, figure.name, figure.value, a.flip->units,
+              figure.reason);
   for (const FlipCell& cell : a.flip->cells)
     lines.add(a.name,
               a.values[static_cast<std::size_t>(cell.from)] + " -> " +

@@ -99,6 +99,17 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
     measures["co_worst"]["from"] = name_of(audit.values, cell.from);
     measures["co_worst"]["to"] = name_of(audit.values, cell.to);
   }
+  Json by_label = Json::array(), largest;
+  for (const FlipFigure& figure : flip.figures) {
+    const Json one = interval_json(figure.value, figure.reason.c_str());
+    if (figure.label >= 0) {
+      by_label.push_back({{"label", figure.about}, {"co", one}});
+    } else if (figure.name != "largest_gap") {  // which has no interval
+      measures[figure.name] = one;
+    } else {
+      largest = number(figure.value.value);
+    }
+  }
   Json cells = Json::array();
   for (const FlipCell& cell : flip.cells) {
     Json one = {{"from", name_of(audit.values, cell.from)},
@@ -112,7 +123,14 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
   json["flips"] = {{"rows", flip.units},
                    {"pairs", flip.pairs},
                    {"share_below_1e-6", number(flip.share_still)},
+                   {"largest_gap", largest},
+                   {"by_label", by_label},
                    {"cells", cells}};
+  if (!audit.distortion) return;
+  json["distortion"] = {{"euclidean", interval_json(audit.distortion->euclidean)},
+                        {"manhattan", interval_json(audit.distortion->manhattan)},
+                        {"mahalanobis", interval_json(audit.distortion->mahalanobis,
+                                                      audit.distortion->reason.c_str())}};
 }
 
 Json slope_json(const AttributeAudit& audit) {

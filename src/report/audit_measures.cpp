@@ -1,11 +1,13 @@
 #include "report/audit_measures.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
 #include "fmd/metrics/confusion.h"
+#include "fmd/metrics/pair_gaps.h"
 #include "fmd/metrics/score_curve.h"
 #include "report/text.h"
 
@@ -73,12 +75,27 @@ std::string measures_of(const GroupReport& g, const std::vector<std::string>& sh
   return out;
 }
 
+std::string flips_of(const FlipReport& flip, const std::vector<std::string>& shown) {
+  std::string out;
+  for (const FlipFigure& f : flip.figures) {
+    if (!has(shown, f.name)) continue;
+    const bool ends = !std::isnan(f.value.low);
+    out += f.reason.empty()
+               ? fmt::format("  {:<36} {:>6}{}", f.name, text::bare(f.value.value),
+                             ends ? " " + text::range(f.value) : "")
+               : fmt::format("  {:<36} {:>6} {}", f.name, "-", f.reason);
+    out += (f.about.empty() ? "" : "   label " + text::clip(f.about, 16)) + "\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> metric_names(const std::vector<std::string>& asked) {
   std::vector<std::string> known = rate_names();
-  for (const std::string& name : group_measure_names())
-    if (!has(known, name)) known.push_back(name);
+  for (const auto* more : {&PairGaps::names(), &group_measure_names()})
+    for (const std::string& name : *more)
+      if (!has(known, name)) known.push_back(name);
   std::vector<std::string> names;
   for (const std::string& name : asked) {
     if (name == "all") return known;
@@ -99,6 +116,8 @@ std::string measures_part(const AuditReport& report) {
     const std::string rates = rates_of(g, report.shown);
     const std::string measures = measures_of(g, report.shown);
     if (!rates.empty()) out += fmt::format("\nRATES of {}\n{}", a.name, rates);
+    const std::string flips = a.flip ? flips_of(*a.flip, report.shown) : "";
+    if (!flips.empty()) out += fmt::format("\nFLIPS of {}\n{}", a.name, flips);
     if (measures.empty()) continue;
     const std::string reference =
         g.reference < 0

@@ -7,6 +7,7 @@
 
 #include "data/words.h"
 #include "fmd/core/error.h"
+#include "fmd/metrics/pair_gaps.h"
 #include "fmd/report/audit_report.h"
 
 namespace fmd {
@@ -15,9 +16,12 @@ namespace {
 const std::vector<std::string> kFlipMeasures = {"co", "co_tv", "co_worst", "co_large",
                                                 "flip_rate"};
 
+bool among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 bool is_flip(const std::string& measure) {
-  return std::find(kFlipMeasures.begin(), kFlipMeasures.end(), measure) !=
-         kFlipMeasures.end();
+  return among(kFlipMeasures, measure) || among(PairGaps::names(), measure);
 }
 
 constexpr const char* kMatchMeasure = "co_match_excess";
@@ -112,9 +116,13 @@ void judge_flip(const AttributeAudit& audit, LimitResult& result) {
     result.reason = audit.flip_reason;
     return;
   }
-  LimitLine line = flip_line(audit, result.limit.measure);
-  line.verdict = judge(line.interval, result.limit.value);
-  result.lines.push_back(std::move(line));
+  if (among(kFlipMeasures, result.limit.measure))
+    result.lines.push_back(flip_line(audit, result.limit.measure));
+  for (const FlipFigure& figure : audit.flip->figures)
+    if (figure.name == result.limit.measure)
+      result.lines.push_back({figure.about, figure.value, Verdict::none});
+  for (LimitLine& line : result.lines)
+    line.verdict = judge(line.interval, result.limit.value);
 }
 
 void require_known(const AttributeAudit& audit, const Limit& limit) {
@@ -138,6 +146,7 @@ const AttributeAudit* AuditReport::find(const std::string& attribute) const {
 
 std::vector<std::string> limit_measures(const AttributeAudit& audit) {
   std::vector<std::string> names = kFlipMeasures;
+  names.insert(names.end(), PairGaps::names().begin(), PairGaps::names().end());
   for (const GroupMeasure& measure : audit.groups.measures) names.push_back(measure.name);
   for (const char* name : {"selection_ratio", "worst_group_accuracy"})
     if (audit.groups.find(name) == nullptr) names.emplace_back(name);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fmd/metrics/confusion.h"
+#include "fmd/metrics/pair_gaps.h"
 #include "fmd/metrics/score_curve.h"
 
 namespace fmd {
@@ -40,6 +41,9 @@ TEST(MetricsPage, NamesWhatTheLibraryHas) {
   EXPECT_EQ(names_below("group_rates()"), names_of(group_rates()));
   EXPECT_EQ(names_below("group_criteria()"), names_of(group_criteria()));
   EXPECT_EQ(names_below("score_metrics()"), names_of(score_metrics()));
+  const std::vector<std::string>& flips = PairGaps::names();
+  EXPECT_EQ(names_below("PairGaps::names()"),
+            std::set<std::string>(flips.begin(), flips.end()));
 }
 
 }  // namespace

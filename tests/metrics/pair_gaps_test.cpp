@@ -1,6 +1,9 @@
 #include "fmd/metrics/pair_gaps.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 
@@ -30,14 +33,16 @@ PairScores two_class(const std::vector<double>& p, const std::vector<double>& pb
 PairScores random_pairs(Index units, Index classes, std::uint64_t seed) {
   Rng rng(seed, "pairs");
   PairScores s;
-  for (Index u = 0; u < units; ++u)
+  for (Index u = 0; u < units; ++u) {
+    const auto y = static_cast<std::int32_t>(rng.below(classes + 1)) - 1;
     for (Index k = 0; k <= rng.below(3); ++k) {
       s.unit.push_back(u);
       s.weight.push_back(static_cast<float>(0.25 + rng.uniform()));
-      s.y.push_back(static_cast<std::int32_t>(rng.below(classes + 1)) - 1);
+      s.y.push_back(y);
       s.decision.push_back(0);
       s.decision_bar.push_back(0);
     }
+  }
   const auto pairs = static_cast<Index>(s.unit.size());
   const auto fill = [&](Matrix& m) {
     m.resize(pairs, classes);
@@ -49,59 +54,132 @@ PairScores random_pairs(Index units, Index classes, std::uint64_t seed) {
   return s;
 }
 
+const FlipFigure& find(const std::vector<FlipFigure>& all, const std::string& name,
+                       Index label = -1) {
+  for (const FlipFigure& figure : all)
+    if (figure.name == name && figure.label == label) return figure;
+  throw std::out_of_range(name);
+}
+
+std::vector<FlipFigure> figures(const PairScores& s) {
+  PairGaps gaps(s.p.cols());
+  gaps.add(s);
+  return gaps.figures(0.95);
+}
+
+double logit(double p) { return std::log(p / (1 - p)); }
+
 TEST(PairGaps, ByHand) {
   PairScores s = two_class({0.5, 0.5, 0.5, 0.5}, {0.6, 0.2, 0.5, 0.9});
   s.y = {1, 1, 0, -1};
-  const Vector change = pair_changes(s);
-  const GapSummary all = gap_summary(s, change, {.quantiles = {0, 0.25, 0.5, 0.75, 1}});
-  EXPECT_EQ(all.units, 4);
-  EXPECT_NEAR(all.signed_mean, 0.05, 1e-15);
-  EXPECT_NEAR(all.mean, 0.2, 1e-15);
-  EXPECT_NEAR(all.largest, 0.4, 1e-15);
-  EXPECT_EQ(all.largest_pair, 3);
-  EXPECT_CLOSE(all.quantiles, (std::vector<double>{0, 0, 0.1, 0.3, 0.4}), 1e-15);
-  const auto by_label = gap_summary_by_label(s, change);
-  EXPECT_EQ(by_label[0].pairs, 1);
-  EXPECT_EQ(by_label[1].pairs, 2);
-  EXPECT_NEAR(by_label[1].signed_mean, -0.1, 1e-15);
-  EXPECT_NEAR(by_label[1].mean, 0.2, 1e-15);
+  const std::vector<FlipFigure> all = figures(s);
+  const Interval change = find(all, "signed_change").value;
+  EXPECT_NEAR(change.value, 0.05, 1e-14);
+  // Deviations .05, -.35, -.05, .35; 1.959964 sd / 2.
+  EXPECT_NEAR(change.high - change.value, 1.959964 * std::sqrt(0.25 / 3) / 2, 1e-7);
+  EXPECT_NEAR(change.value - change.low, change.high - change.value, 1e-15);
+  EXPECT_NEAR(find(all, "log_odds_gap").value.value,
+              (logit(0.6) + logit(0.8) + 0 + logit(0.9)) / 4, 1e-13);
+  EXPECT_NEAR(find(all, "loss_ratio").value.value,
+              (std::log(0.6) + std::log(0.2) + std::log(0.5)) / std::log(0.5) / 3, 1e-13);
+  EXPECT_NEAR(find(all, "co_label", 1).value.value, 0.2, 1e-14);
+  EXPECT_NEAR(find(all, "co_label", 0).value.value, 0, 1e-14);
+  EXPECT_NEAR(find(all, "largest_gap").value.value, 0.4, 1e-15);
+  EXPECT_TRUE(std::isnan(find(all, "largest_gap").value.low));
+  EXPECT_GE(find(all, "gap_q50").value.value, 0.1 - 1e-15);  // 0, .1, .3, .4
+  EXPECT_LE(find(all, "gap_q50").value.value, 0.1 * (1 + 1.0 / 64));
 }
 
-TEST(PairGaps, LogOddsByHand) {
-  const PairScores s = two_class({0.5, 0}, {0.8, 1});
-  const Vector change = pair_changes(s, GapScale::log_odds);
-  EXPECT_NEAR(change(0), std::log(4.0), 1e-14);
-  EXPECT_NEAR(change(1), 2 * 52 * std::log(2.0), 1e-12);
-}
-
-TEST(PairGaps, MeansAreThoseOfTheUnits) {
+// The definitions over again, pair by pair, in another order.
+TEST(PairGaps, OfWeightedPairsOfSeveralClasses) {
   for (const Index classes : {2, 3}) {
-    const PairScores s = random_pairs(200, classes, 5);
-    const Vector units = unit_gaps(s, "co");
-    double sum = 0, known = 0;
-    for (const double gap : units)
-      if (!std::isnan(gap)) sum += gap, known += 1;
-    const GapSummary found = gap_summary(s, pair_changes(s));
-    EXPECT_CLOSE(found.mean, sum / known, 1e-12);
-    EXPECT_EQ(found.units, static_cast<Index>(known));
+    const PairScores s = random_pairs(400, classes, 7);
+    std::map<Index, std::vector<Index>> units;
+    for (Index i = s.p.rows() - 1; i >= 0; --i) {
+      const auto at = static_cast<std::size_t>(i);
+      units[s.unit[at]].push_back(i);
+    }
+    double change = 0, odds = 0, known = 0;
+    std::vector<double> sizes;
+    std::map<int, std::pair<double, double>> by_label;
+    for (const auto& [unit, pairs] : units) {
+      const std::int32_t y = s.y[static_cast<std::size_t>(pairs[0])];
+      if (classes > 2 && y < 0) continue;
+      const Index k = classes == 2 ? 1 : y;
+      double sum = 0, gap = 0, on_odds = 0, all = 0;
+      for (const Index i : pairs) {
+        const double w = static_cast<double>(s.weight[static_cast<std::size_t>(i)]);
+        all += w;
+        sum += w * (s.pbar(i, k) - s.p(i, k));
+        gap += w * std::abs(s.pbar(i, k) - s.p(i, k));
+        on_odds += w * std::abs(logit(s.pbar(i, k)) - logit(s.p(i, k)));
+        sizes.push_back(std::abs(s.pbar(i, k) - s.p(i, k)));
+      }
+      change += sum / all, odds += on_odds / all, known += 1;
+      if (y >= 0) by_label[y].first += gap / all, by_label[y].second += 1;
+    }
+    const std::vector<FlipFigure> all = figures(s);
+    EXPECT_NEAR(find(all, "signed_change").value.value, change / known, 1e-12);
+    EXPECT_NEAR(find(all, "log_odds_gap").value.value, odds / known, 1e-12);
+    for (const auto& [y, sum] : by_label)
+      EXPECT_NEAR(find(all, "co_label", y).value.value, sum.first / sum.second, 1e-12);
+    std::sort(sizes.begin(), sizes.end());
+    const double q90 =
+        sizes[static_cast<std::size_t>(std::ceil(0.9 * static_cast<double>(sizes.size()))) -
+              1];
+    const Interval found = find(all, "gap_q90").value;
+    EXPECT_GE(found.value, q90);
+    EXPECT_LE(found.value, q90 * (1 + 1.0 / 64));
+    EXPECT_LT(found.low, found.value);
+    EXPECT_GT(found.high, found.value);
+    EXPECT_EQ(find(all, "largest_gap").value.value, sizes.back());
   }
 }
 
-TEST(PairGaps, UndefinedAndRefused) {
-  PairScores s = random_pairs(3, 3, 1);
+TEST(PairGaps, MergedAndSavedInAnyOrderAreTheSameBits) {
+  const PairScores a = random_pairs(300, 3, 1), b = random_pairs(200, 3, 2);
+  PairGaps one(3), other(3), part(3);
+  one.add(a);
+  one.add(b);
+  other.add(b);
+  part.add(a);
+  ByteWriter out;
+  part.save(out);
+  ByteReader in(out.bytes());
+  PairGaps loaded(3);
+  loaded.load(in);
+  other.merge(loaded);
+  const auto x = one.figures(0.9), y = other.figures(0.9);
+  ASSERT_EQ(x.size(), y.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(x[i].value.value, y[i].value.value) << x[i].name;
+    if (x[i].name == "largest_gap") continue;
+    EXPECT_EQ(x[i].value.low, y[i].value.low) << x[i].name;
+  }
+}
+
+// Without labels three classes have no gap, and two have no loss.
+TEST(PairGaps, WhatIsNotKnownIsUndefined) {
+  PairScores s = random_pairs(50, 3, 3);
   s.y.clear();
-  const Vector change = pair_changes(s);
-  EXPECT_TRUE(std::isnan(change(0)));
-  const GapSummary none = gap_summary(s, change);
-  EXPECT_EQ(none.pairs, 0);
-  EXPECT_TRUE(std::isnan(none.mean) && std::isnan(none.quantiles[0]));
-  EXPECT_EQ(none.largest_pair, -1);
-  EXPECT_EQ(gap_summary_by_label(s, change)[2].units, 0);
-  EXPECT_ERROR(gap_summary(s, Vector::Zero(1)), ErrorKind::bad_shape, "change has 1");
-  EXPECT_ERROR(gap_summary(s, change, {.quantiles = {2}}), ErrorKind::bad_option,
-               "quantiles is 2");
-  s.y.assign(s.unit.size(), 7);
-  EXPECT_ERROR(pair_changes(s), ErrorKind::bad_option, "y is 7");
+  for (const FlipFigure& figure : figures(s)) {
+    EXPECT_FALSE(figure.value.defined()) << figure.name;
+    EXPECT_FALSE(figure.reason.empty()) << figure.name;
+  }
+  PairScores two = two_class({0.2, 0.7}, {0.3, 0.6});
+  EXPECT_TRUE(find(figures(two), "signed_change").value.defined());
+  EXPECT_FALSE(find(figures(two), "loss_ratio").value.defined());
+}
+
+// Certain answers have no loss and endless odds: both stay finite.
+TEST(PairGaps, CertainAnswersStayFinite) {
+  PairScores s = two_class({1, 0, 1}, {0, 1, 1});
+  s.y = {1, 1, 1};
+  const std::vector<FlipFigure> all = figures(s);
+  for (const char* name : {"log_odds_gap", "loss_ratio", "largest_gap"})
+    EXPECT_TRUE(std::isfinite(find(all, name).value.value)) << name;
+  EXPECT_EQ(find(all, "largest_gap").value.value, 1);
+  EXPECT_EQ(find(all, "gap_q99").value.value, 1);
 }
 
 }  // namespace

@@ -194,7 +194,12 @@ TEST(Audit, JsonHasEveryRateAndMeasureWithAnIntervalOrAReason) {
                : figure["low"].is_number() && figure["high"].is_number();
   };
   const auto& attribute = json["attributes"][0];
+  for (const auto& label : attribute["flips"]["by_label"])
+    EXPECT_TRUE(complete(label["co"])) << label;
+  EXPECT_EQ(attribute["flips"]["by_label"].size(), 2U);
+  EXPECT_TRUE(attribute["flips"]["largest_gap"].is_number());
   for (const std::string& name : metric_names({"all"})) {
+    if (name == "co_label" || name == "largest_gap") continue;
     const auto& of = attribute["groups"][0]["rates"].contains(name)
                          ? attribute["groups"][0]["rates"][name]
                          : attribute["measures"][name];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -21,10 +22,12 @@ struct ExactSum {
   }
   // x >= 0 in units of 2^-unit, rounded to the nearest; x < 2^(126 - unit).
   void add(double x, int unit) {
-    int exponent = 0;
-    const double fraction = std::frexp(x, &exponent);
-    const auto digits = static_cast<std::uint64_t>(std::ldexp(fraction, 53));
-    const int shift = exponent - 53 + unit;
+    const auto bits = std::bit_cast<std::uint64_t>(x);  // frexp would cost more than all
+    const auto exponent = static_cast<int>(bits >> 52);
+    if (exponent == 0) return;  // 0, or below 2^-1022
+    constexpr std::uint64_t kOne = std::uint64_t{1} << 52;
+    const std::uint64_t digits = (bits & (kOne - 1)) | kOne;
+    const int shift = exponent - 1075 + unit;
     if (shift >= 0) {
       const int up = shift < 64 ? shift : 63;
       ExactSum wide{digits << up,

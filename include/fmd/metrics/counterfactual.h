@@ -36,6 +36,15 @@ struct FlipCell {
   double flip_rate = 0;
 };
 
+// A figure beside the gap: see PairGaps.
+struct FlipFigure {
+  std::string name;
+  Index label = -1;   // of which rows; -1 = all
+  std::string about;  // name of the label
+  Interval value;
+  std::string reason;  // why it is not defined
+};
+
 struct FlipReport {
   Index units = 0, pairs = 0;
   Interval co;  // flip gap: mean |p_y(c) - p_y(cbar)|; undefined without labels for C > 2
@@ -43,9 +52,10 @@ struct FlipReport {
   Interval flip_rate;  // share of pairs whose decision differs
   Interval co_large;   // co over pairs between values with >= min_rows rows
   Index large_values = 0;
-  double share_still = 0;       // share of pairs whose co_tv is below 1e-6
-  std::vector<FlipCell> cells;  // every ordered pair of values; empty for given pairs
-  int worst = -1;               // cell with the largest co among the large ones
+  double share_still = 0;           // share of pairs whose co_tv is below 1e-6
+  std::vector<FlipCell> cells;      // every ordered pair of values; empty for given pairs
+  int worst = -1;                   // cell with the largest co among the large ones
+  std::vector<FlipFigure> figures;  // empty when they were not asked for
 };
 
 // Every figure is a mean over units of the weighted mean over a unit's pairs; bootstrap

@@ -7,6 +7,7 @@
 #include "fmd/core/exact_sum.h"
 #include "fmd/core/exec.h"
 #include "fmd/metrics/counterfactual.h"
+#include "fmd/metrics/pair_gaps.h"
 
 namespace fmd {
 
@@ -15,6 +16,7 @@ struct FlipPlan {
   Index classes = 2;
   Index values = 0;      // of the attribute
   bool by_value = true;  // false: given pairs, without from and to
+  bool figures = true;   // those of PairGaps too; they take a few logarithms a pair
   // Up to so many the pairs are kept, for exact bootstrap.
   Index keep_units = 200'000, keep_pairs = 4'000'000;
 
@@ -93,7 +95,8 @@ class FlipTally {
   Index units_ = 0, pairs_ = 0, still_ = 0;
   bool keeping_ = true;
   Kept kept_;
-  GapBins co_, tv_, flip_;   // means over each unit's pairs
+  GapBins co_, tv_, flip_;  // means over each unit's pairs
+  PairGaps gaps_;
   std::vector<Index> rows_;  // units by own value
   std::vector<Cell> cells_;  // values x values
 };

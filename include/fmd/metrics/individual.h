@@ -6,6 +6,7 @@
 #include "fmd/metrics/interval.h"
 #include "fmd/metrics/scored.h"
 #include "fmd/model/nearest.h"
+#include "fmd/model/rows.h"
 
 namespace fmd {
 
@@ -24,5 +25,16 @@ namespace fmd {
 [[nodiscard]] Interval flip_test(const Scored& scored, std::span<const Index> rows,
                                  const Neighbours& near, double confidence,
                                  Index replicates, const Exec& exec);
+
+// How far the second rows of pairs lie from the first, in features: mean distances, rows
+// with several pairs counted once. Mahalanobis: by the covariance of the rows of both
+// sides, see whiten(). Interval: bootstrap over rows. Takes 8 bytes for each pair and
+// feature.
+struct Distortion {
+  Interval euclidean, manhattan, mahalanobis;
+  std::string reason;  // why the last is undefined
+};
+[[nodiscard]] Distortion sample_distortion(const PairSet& pairs, double confidence,
+                                           Index replicates, const Exec& exec);
 
 }  // namespace fmd

@@ -1,42 +1,64 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "fmd/core/bytes.h"
+#include "fmd/core/exact_sum.h"
 #include "fmd/metrics/counterfactual.h"
 
 namespace fmd {
 
-// Changes of single pairs, beside the means that flip_report gives.
+// Mean and spread of figures of up to 2^20, added in any order to the same bits.
+class ExactMoments {
+ public:
+  void add(double x);
+  void merge(const ExactMoments& other);
+  void save(ByteWriter& out) const;
+  void load(ByteReader& in);
+  [[nodiscard]] Index count() const { return count_; }
+  // mean +- z sd / sqrt(count); ends are undefined for fewer than two.
+  [[nodiscard]] Interval mean(double confidence) const;
+
+ private:
+  Index count_ = 0;
+  ExactSum rises_, falls_, squares_;
+};
+
+// What is told of pairs beside the flip gap, as sums that blocks are added to. A unit (the
+// pairs of one row) counts once, by the weighted mean of its pairs; quantiles and the
+// largest are of pairs. With p of class 1 of two, or of the label's class of more:
 //
-// probability: p(cbar) - p(c); log_odds: ln(p / (1 - p)) of both, with p kept within
-// [2^-52, 1 - 2^-52] (the counterfactual token fairness gap of text models is its mean
-// size). Of class 1 of two, of the label's class of more; NaN where that is not known.
-enum class GapScale { probability, log_odds };
-[[nodiscard]] Vector pair_changes(const PairScores& scores,
-                                  GapScale scale = GapScale::probability);
+//   signed_change     mean p(cbar) - p(c): which way flips go
+//   log_odds_gap      mean |logit p(cbar) - logit p(c)|, p within [2^-52, 1 - 2^-52]
+//                     (counterfactual token fairness of text models)
+//   co_label          co of the rows of one label (of the favourable one: counterfactual
+//                     equality of opportunity)
+//   loss_ratio        mean L(cbar) / L(c), ratios over 2^20 as 2^20 (inFairness)
+//   gap_q50 ... q99   quantiles of |p(cbar) - p(c)|, to 1/64 of their size; their intervals
+//                     are those of order statistics with units as the number of rows
+//   largest_gap       has no interval: among other rows another would be the largest
+class PairGaps {
+ public:
+  explicit PairGaps(Index classes = 2);
 
-struct GapOptions {
-  std::vector<double> quantiles{0.5, 0.9, 0.95, 0.99};  // each within [0, 1]
-};
+  // Pairs that require_pairs() has accepted; those of a unit have one label.
+  void add(const PairScores& block);
+  void merge(const PairGaps& other);
+  void save(ByteWriter& out) const;
+  void load(ByteReader& in);  // throws Error(bad_model)
 
-// Figures of the pairs whose change is known. A pair has its share of its unit, so units
-// count alike.
-struct GapSummary {
-  Index units = 0, pairs = 0;
-  double signed_mean = kUndefined;  // mean change: which way the flips go
-  double mean = kUndefined;         // mean size (on probabilities: co)
-  double largest = kUndefined;      // largest size
-  Index largest_pair = -1;
-  // Of the sizes: the least one that at least this share of the pairs does not exceed.
-  std::vector<double> quantiles;
+  [[nodiscard]] std::vector<FlipFigure> figures(double confidence) const;
+  [[nodiscard]] static const std::vector<std::string>& names();
+
+ private:
+  [[nodiscard]] double quantile(double share) const;
+
+  ExactMoments change_, log_odds_, loss_ratio_;
+  std::vector<ExactMoments> by_label_;
+  std::vector<Index> sizes_;  // pairs by the size of the gap
+  Index pairs_ = 0;           // with a known gap
+  double largest_ = kUndefined;
 };
-// change: as pair_changes gives it. Throws Error (bad_shape, bad_option).
-[[nodiscard]] GapSummary gap_summary(const PairScores& scores, const Vector& change,
-                                     const GapOptions& options = {});
-// The same for the pairs of each label, 0 .. classes-1 (counterfactual equality of
-// opportunity: the entry of the favourable class); pairs without a label are in none.
-[[nodiscard]] std::vector<GapSummary> gap_summary_by_label(const PairScores& scores,
-                                                           const Vector& change,
-                                                           const GapOptions& options = {});
 
 }  // namespace fmd

@@ -30,6 +30,7 @@ struct AuditedAttribute {
   std::optional<PairScores> pairs;
   std::string pairs_kind = "flip";
   std::optional<SlopeReport> slope;
+  std::optional<Distortion> distortion = std::nullopt;
   const MatchPlan* match = nullptr;  // matched pairs, and what they were matched on
   MatchInput matching = {};
 };

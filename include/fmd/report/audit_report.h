@@ -8,6 +8,7 @@
 #include "fmd/data/task.h"
 #include "fmd/metrics/counterfactual.h"
 #include "fmd/metrics/group.h"
+#include "fmd/metrics/individual.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/baseline.h"
 #include "fmd/report/match_report.h"
@@ -46,11 +47,12 @@ struct AttributeAudit {
   std::vector<std::string> values;
   std::vector<double> cuts;  // ranges of a number begin here; empty = values as they are
   Reads reads = Reads::unknown;
-  std::optional<FlipReport> flip;    // none: see flip_reason
-  std::string flip_reason;           // "not_an_input" | "no_pairs" | "ranges_of_a_number"
-  std::string pairs = "flip";        // "flip" | "given"
-  std::optional<SlopeReport> slope;  // ranges of a number alone; none: see slope_reason
-  std::string slope_reason;          // "not_an_input" | "no_model" | "read_as_categories"
+  std::optional<FlipReport> flip;  // none: see flip_reason
+  std::string flip_reason;         // "not_an_input" | "no_pairs" | "ranges_of_a_number"
+  std::string pairs = "flip";      // "flip" | "given"
+  std::optional<Distortion> distortion;  // given pairs alone
+  std::optional<SlopeReport> slope;      // ranges of a number alone; none: see slope_reason
+  std::string slope_reason;  // "not_an_input" | "no_model" | "read_as_categories"
   GroupReport groups;
   std::optional<MatchReport> match;  // none: not asked for
   std::vector<FlipTest> flip_test;   // with neighbours: each large group but the reference
