@@ -2,6 +2,7 @@
 
 // Everything. The parts can be included one by one; each header is the manual of its part.
 
+#include "fmd/baselines/postprocess.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/core/blas.h"
 #include "fmd/core/bytes.h"

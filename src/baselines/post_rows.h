@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string_view>
+
+#include "fmd/baselines/postprocess.h"
+
+namespace fmd {
+
+[[nodiscard]] inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+// Sizes agree and groups are below `groups`. Throws Error(bad_shape), Error(bad_option).
+void require_post_rows(std::string_view where, const PostRows& rows, Index groups);
+
+// Throws Error(bad_data) that says which group lacks what.
+[[noreturn]] void throw_empty(std::string_view where, Index group, std::string_view what);
+
+}  // namespace fmd
