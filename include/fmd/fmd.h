@@ -2,7 +2,11 @@
 
 // Everything. The parts can be included one by one; each header is the manual of its part.
 
+#include "fmd/baselines/baseline.h"
+#include "fmd/baselines/dfr.h"
 #include "fmd/baselines/postprocess.h"
+#include "fmd/baselines/reweigh.h"
+#include "fmd/baselines/smoothing.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/core/blas.h"
 #include "fmd/core/bytes.h"

@@ -94,8 +94,105 @@ def postprocessing():
     return cases
 
 
+def influence_weights():
+    """Li and Liu's two linear programs, by NumPy and scipy's HiGHS."""
+    rng = np.random.default_rng(5)
+    n, m, d, l2 = 120, 80, 3, 0.02
+
+    def draw(size):
+        group = rng.integers(0, 2, size)
+        X = np.round(rng.normal(size=(size, d)) + 0.5 * group[:, None], 3).astype(np.float32).astype(float)
+        y = (rng.uniform(size=size) < 1 / (1 + np.exp(-(X[:, 0] + group - 0.5)))).astype(int)
+        return X, y, group
+    (X, y, _), (V, v, group) = draw(n), draw(m)
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))
+    A, B = np.c_[X, np.ones(n)], np.c_[V, np.ones(m)]
+    ridge = l2 * np.diag([1] * d + [0])
+    theta = np.zeros(d + 1)
+    for _ in range(50):
+        p = sigmoid(A @ theta)
+        theta -= np.linalg.solve((A * (p * (1 - p))[:, None]).T @ A / n + ridge, A.T @ (p - y) / n + ridge @ theta)
+    p, q = sigmoid(A @ theta), sigmoid(B @ theta)
+    H = (A * (p * (1 - p))[:, None]).T @ A + n * ridge
+    loss = -np.log(np.where(v == 1, q, 1 - q))
+    cases = []
+    for fairness, beta, gamma, alpha in (("equal_opportunity", 0.5, 0.2, 0.1), ("demographic_parity", 0.3, 0.1, 0.1),
+                                         ("equal_opportunity", 1.0, 1.0, 0.05)):
+        parity = fairness == "demographic_parity"
+        part = [(group == g) & ((v == 1) | parity) for g in (0, 1)]
+        value, slope = (q, q * (1 - q)) if parity else (loss, q - 1)
+        F = value[part[0]].mean() - value[part[1]].mean()
+        gradient = sum(s * (slope[k, None] * B[k]).mean(axis=0) for s, k in ((1, part[0]), (-1, part[1])))
+        F, gradient = abs(F), np.sign(F) * gradient
+        f = (p - y) * (A @ np.linalg.solve(H, gradient))
+        u = (p - y) * (A @ np.linalg.solve(H, B.T @ (q - v)))
+        first = F < -np.minimum(f, 0).sum()
+        solved = first and scipy.optimize.linprog(np.ones(n), A_ub=[f, u], b_ub=[-beta * F, gamma * np.minimum(u, 0).sum()],
+                                                  bounds=(0, 1), method="highs")
+        undone = bool(first and solved.status == 0)
+        if not undone:
+            solved = scipy.optimize.linprog(f, A_ub=[u, np.ones(n)], b_ub=[0, alpha * n], bounds=(0, 1), method="highs")
+        cases.append({"fairness": fairness, "beta": beta, "gamma": gamma, "alpha": alpha, "F": F, "undone": undone,
+                      "objective": solved.fun, "f": f.tolist(), "u": u.tolist()})
+    return {"X": X.ravel().tolist(), "y": y.tolist(), "V": V.ravel().tolist(), "v": v.tolist(), "group": group.tolist(),
+            "features": d, "l2": l2, "theta": theta.tolist(), "cases": cases}
+
+
+def box_programs():
+    """min c.x, two rows, 0 <= x <= 1."""
+    rng = np.random.default_rng(6)
+    cases = []
+    for k in range(40):
+        n = int(rng.integers(2, 30))
+        c, a0, a1 = (np.round(rng.normal(size=n), 2) for _ in range(3))
+        if k % 3 == 0:
+            c = np.ones(n)
+        b = np.round(rng.normal(size=2) * (1 + n / 10), 2)
+        found = scipy.optimize.linprog(c, A_ub=[a0, a1], b_ub=b, bounds=(0, 1), method="highs")
+        cases.append({"c": c.tolist(), "a0": a0.tolist(), "a1": a1.tolist(), "b": b.tolist(),
+                      "feasible": found.status == 0, "objective": found.fun})
+    return cases
+
+
+def sparse_logistic():
+    rng = np.random.default_rng(7)
+    X = np.round(rng.normal(size=(150, 6)), 3)
+    y = (rng.uniform(size=150) < 1 / (1 + np.exp(-(X[:, 0] - 0.5 * X[:, 1] + 0.4)))).astype(int)
+    cases = []
+    for C in (1.0, 0.1, 0.03):
+        fit = LogisticRegression(penalty="l1", C=C, solver="saga", tol=1e-12, max_iter=200000).fit(X, y)
+        # It stops early where all weights are 0: the intercept is finished here.
+        z = X @ fit.coef_[0]
+        b = scipy.optimize.brentq(lambda b: (1 / (1 + np.exp(-z - b)) - y).sum(), -5, 5, xtol=1e-13)
+        cases.append({"C": C, "w": fit.coef_[0].tolist(), "b": b})
+    return {"X": X.ravel().tolist(), "y": y.tolist(), "features": 6, "cases": cases}
+
+
+def smoothing():
+    """(I + lambda L)^-1 z, solved directly."""
+    rng = np.random.default_rng(8)
+    A, Z = np.round(rng.normal(size=(25, 3)), 3), np.round(rng.normal(size=(25, 2)), 3)
+    D = ((A[:, None] - A[None]) ** 2).sum(axis=2)
+    cases = []
+    for lam, theta, tau, normalised in ((0.1, 1, 2, False), (10, 0.3, 1.5, False), (1, 0.5, 2, True)):
+        W = np.exp(-theta * D) * (D <= tau)
+        np.fill_diagonal(W, 0)
+        L = np.diag(W.sum(axis=1)) - W
+        if normalised:
+            root = np.divide(1, np.sqrt(W.sum(axis=1)), out=np.zeros(25), where=W.sum(axis=1) > 0)
+            W = root[:, None] * W * root[None]
+            degree = W.sum(axis=1)
+            L = np.diag((degree > 0).astype(float)) - np.divide(W, degree[:, None], out=np.zeros_like(W),
+                                                                where=degree[:, None] > 0)
+            L = (L + L.T) / 2
+        cases.append({"lambda": lam, "theta": theta, "tau": tau, "normalised": normalised,
+                      "f": np.linalg.solve(np.eye(25) + lam * L, Z).ravel().tolist()})
+    return {"A": A.ravel().tolist(), "Z": Z.ravel().tolist(), "cases": cases}
+
+
 def main(out):
-    golden = {"postprocessing": postprocessing()}
+    golden = {"postprocessing": postprocessing(), "influence_weights": influence_weights(), "box_programs": box_programs(),
+              "sparse_logistic": sparse_logistic(), "smoothing": smoothing()}
     (out / "baselines.json").write_text(json.dumps(golden) + "\n")
 
 

@@ -1,0 +1,107 @@
+#include "fmd/baselines/dfr.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "baselines/dense.h"
+#include "baselines/post_rows.h"
+#include "core/check.h"
+#include "fmd/core/rng.h"
+
+namespace fmd {
+namespace {
+
+using Cells = std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Index>>;
+
+// Rows of X by label and group. Cells that no row falls into are not there to be balanced.
+Cells make_cells(const Rows& rows, std::span<const std::int32_t> group) {
+  Cells cells;
+  bool has[2] = {false, false};
+  for (Index i = 0; i < rows.size(); ++i) {
+    const std::int32_t y = rows.label(i), g = group[at(rows.row(i))];
+    if (y < 0 || g < 0) continue;
+    has[y] = true;
+    cells[{y, g}].push_back(rows.row(i));
+  }
+  for (int label = 0; label < 2; ++label)
+    if (!has[label]) {
+      throw Error(ErrorKind::bad_data, fmt::format("dfr: no row has label {}", label),
+                  "give rows of both classes");
+    }
+  return cells;
+}
+
+// As many rows of every cell as the smallest one has, without replacement.
+std::vector<Index> balanced_draw(const Cells& cells, Rng& rng) {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const auto& [cell, rows] : cells) least = std::min(least, rows.size());
+  std::vector<Index> drawn;
+  for (const auto& [cell, rows] : cells) {
+    const std::vector<Index> order = permutation(std::ssize(rows), rng);
+    for (std::size_t k = 0; k < least; ++k) drawn.push_back(rows[at(order[k])]);
+  }
+  std::sort(drawn.begin(), drawn.end());
+  return drawn;
+}
+
+// Parameters of every C on one draw, for the features as they are.
+std::vector<Vector> fit_draw(const Rows& rows, std::span<const Index> drawn,
+                             std::span<const double> C) {
+  Matrix X = dense_rows(*rows.X, drawn);
+  std::vector<std::int32_t> y;
+  for (const Index row : drawn) y.push_back(rows.y[at(row)]);
+  const Vector mean = X.colwise().mean().transpose();
+  X.rowwise() -= mean.transpose();
+  Vector scale = (X.colwise().squaredNorm() / static_cast<double>(X.rows())).cwiseSqrt();
+  for (double& s : scale) s = s > 1e-12 ? s : 1;  // a feature that does not vary stays 0
+  X = X * scale.cwiseInverse().asDiagonal();
+  std::vector<Vector> thetas;
+  SparseLogistic found;
+  for (const double c : C) {
+    found = fit_sparse_logistic(X, y, 1 / (c * static_cast<double>(X.rows())), found, 1e-7);
+    Vector theta(X.cols() + 1);
+    theta.head(X.cols()) = found.w.cwiseQuotient(scale);
+    theta[X.cols()] = found.b - theta.head(X.cols()).dot(mean);
+    thetas.push_back(std::move(theta));
+  }
+  return thetas;
+}
+
+}  // namespace
+
+std::vector<Vector> fit_dfr(const LinearHead& head, const Rows& rows,
+                            std::span<const std::int32_t> group, std::span<const double> C,
+                            Index draws, const Exec& exec) {
+  if (head.outputs() != 1) {
+    throw Error(ErrorKind::bad_shape, "dfr: needs a model of two classes");
+  }
+  require_option(draws >= 1, "dfr", "draws", draws, ">= 1");
+  for (const double c : C) require_option(c > 0, "dfr", "C", c, "> 0");
+  require_size("dfr", "group", std::ssize(group), rows.X->rows());
+  require_size("dfr", "features", rows.X->cols(), head.inputs());
+  const Cells cells = make_cells(rows, group);
+  std::vector<std::vector<Vector>> all(at(draws));
+  exec.for_each(draws, [&](Index k) {
+    Rng rng(exec.seed, "dfr", static_cast<std::uint64_t>(k));
+    const std::vector<Index> drawn = balanced_draw(cells, rng);
+    all[at(k)] = fit_draw(rows, drawn, C);
+  });
+  std::vector<Vector> means(C.size(), Vector::Zero(head.parameters()));
+  for (const auto& draw : all)
+    for (std::size_t c = 0; c < C.size(); ++c) means[c] += draw[c];
+  for (Vector& mean : means) mean /= static_cast<double>(draws);
+  return means;
+}
+
+Vector fit_dfr(const LinearHead& head, const Rows& rows,
+               std::span<const std::int32_t> group, const DfrOptions& options,
+               const Exec& exec) {
+  const double C[] = {options.C};
+  return fit_dfr(head, rows, group, C, options.draws, exec)[0];
+}
+
+}  // namespace fmd

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "fmd/baselines/baseline.h"
+
+namespace fmd {
+
+using FittedMethod = std::vector<BaselineCandidate>;  // one for each setting
+
+// How each method is fitted; why_not() has been asked.
+[[nodiscard]] FittedMethod fit_reweigh(const BaselineProblem& problem, const Exec& exec);
+[[nodiscard]] FittedMethod fit_influence_reweigh(const BaselineProblem& problem,
+                                                 const Exec& exec);
+[[nodiscard]] FittedMethod fit_dfr_method(const BaselineProblem& problem, const Exec& exec);
+[[nodiscard]] FittedMethod fit_eqodd(const BaselineProblem& problem, const Exec& exec);
+[[nodiscard]] FittedMethod fit_ceqodd(const BaselineProblem& problem, const Exec& exec);
+[[nodiscard]] FittedMethod fit_reject(const BaselineProblem& problem, const Exec& exec);
+[[nodiscard]] FittedMethod fit_thresholds(const BaselineProblem& problem, const Exec& exec);
+[[nodiscard]] FittedMethod fit_ppif(const BaselineProblem& problem, const Exec& exec);
+
+// Rows x classes, 1 where the class is decided.
+[[nodiscard]] Matrix one_hot(const std::vector<std::int32_t>& decision, Index classes);
+
+}  // namespace fmd
