@@ -86,6 +86,7 @@ void add_features(CLI::App& app);
 void add_pairs(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_debias(CLI::App& app);
+void add_compare(CLI::App& app);
 void add_undo(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_data(CLI::App& app);

@@ -112,6 +112,43 @@ class BadInput(unittest.TestCase):
         self.refused("audit", "good.safetensors", ids, "--groups", twins, "--key", "id", "--attribute", "sex",
                      kind="bad-data", message="twins.csv")
 
+    def test_comparisons_that_cannot_be_made(self):
+        task = ("--label", "approved", "--positive", "yes", "--attribute", "sex", "-o", "out.json", "--split-out", "parts.csv")
+        self.refused("compare", "good.csv", *task, "--methods", "eqodd,magic", kind="bad-option", message="no method magic")
+        self.refused("compare", "good.csv", *task, "--methods", "eqodd,,reject", kind="bad-option", message="no method")
+        self.refused("compare", "good.csv", *task, "--measure", "fairness", kind="bad-option", message="equalized_odds")
+        self.refused("compare", "good.csv", *task, "--parts", "train=.5,test=.5", kind="bad-option", message="parts")
+        self.refused("compare", "good.csv", *task, "--max-accuracy-loss", "-1", kind="bad-option", message="-1")
+        self.refused("compare", "good.csv", "--label", "approved", "-o", "out.json", kind="bad-option", message="--attribute")
+        self.refused("compare", "good.csv", "--attribute", "sex", "-o", "out.json", kind="bad-option", message="--label")
+        self.refused("compare", "good.csv", *task, "--train", "good.csv", kind="bad-option", message="--model")
+        self.refused("compare", "absent.csv", *task, kind="cannot-read", message="absent.csv")
+        # Many values, many classes: methods that are made for two.
+        for name in ("eqodd", "ceqodd", "reject", "influence-reweigh"):
+            self.refused("compare", "good.csv", "--label", "approved", "--attribute", "job", "--methods", name,
+                         "-o", "out.json", kind="unsupported", message="two values, there are 3")
+            self.refused("compare", "good.csv", "--label", "job", "--favorable", "cook", "--attribute", "sex", "--methods",
+                         name, "-o", "out.json", kind="unsupported", message="two classes, there are 3")
+        self.refused("compare", "good.csv", "--label", "job", "--attribute", "sex", "--methods", "dfr", "-o", "out.json",
+                     kind="unsupported", message="two classes, there are 3")
+        self.refused("compare", "good.csv", *task, "--ignore", "sex", "--methods", "solve", kind="unsupported",
+                     message="does not read sex")
+        self.refused("compare", "good.csv", *task, "--model", "good.safetensors", "--methods", "reweigh", kind="unsupported",
+                     message="trained on")
+        few = self.dir / "few.csv"
+        few.write_text("\n".join(GOOD.splitlines()[:60]) + "\n")
+        self.refused("compare", "few.csv", *task, kind="bad-data", message="too few for the part")
+        hole = self.dir / "hole.csv"
+        hole.write_text(GOOD.replace(",yes", ",", 1))
+        self.refused("compare", "hole.csv", *task, kind="bad-value", message="the label is missing")
+        scores = self.dir / "scores.csv"
+        scores.write_text("row,p\n" + "".join(f"{i},0.5\n" for i in range(1, 300)) + "7,0.5\n")
+        self.refused("compare", "good.csv", *task, "--with-scores", "x=scores.csv", kind="bad-data", message="twice")
+        scores.write_text("row,p\n0,0.5\n")
+        self.refused("compare", "good.csv", *task, "--with-scores", "x=scores.csv", kind="bad-value", message="no row of")
+        scores.write_text("row,p\n" + "".join(f"{i},1.5\n" for i in range(1, 301)))
+        self.refused("compare", "good.csv", *task, "--with-scores", "x=scores.csv", kind="bad-value", message="scores.csv")
+
     def test_files_that_are_no_models(self):
         good = (self.dir / "good.safetensors").read_bytes()
         size = struct.unpack("<Q", good[:8])[0]

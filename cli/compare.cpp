@@ -1,0 +1,177 @@
+#include "fmd/pipeline/compare.h"
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/data/datasets.h"
+#include "fmd/formats/model_file.h"
+
+namespace fmd::cli {
+namespace {
+
+struct Args {
+  Common common;
+  TaskOverrides flags;
+  GroupsFile groups;
+  std::string data, model, train, out, split_out, methods;
+  std::vector<std::string> scores;
+  CompareOptions options;
+  bool force = false;
+};
+
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  std::size_t from = 0;
+  while (from <= list.size() && !list.empty()) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    names.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return names;
+}
+
+// Without a model: the task of a data set by name, or label and classes of the table.
+void read_table_and_task(const Args& args, const Exec& exec, CompareInput& input) {
+  TaskOverrides file;
+  if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
+  Task task;
+  if (args.data.starts_with("data:"))
+    task = find_dataset(args.data.substr(5, args.data.find('/') - 5)).task;
+  const std::string label = args.flags.label.value_or(file.label.value_or(task.label));
+  if (label.empty()) {
+    throw Error(ErrorKind::bad_option, "compare: no label column is named",
+                "say which column is predicted: --label COLUMN");
+  }
+  CsvOptions csv;
+  if (file.types) csv.types = *file.types;
+  csv.types[label] = ColumnKind::category;
+  const std::string id = args.flags.id.value_or(file.id.value_or(""));
+  if (!id.empty()) csv.types[id] = ColumnKind::category;
+  input.data = read_data(args.data, csv, exec);
+  const std::string positive = args.flags.positive.value_or(file.positive.value_or(""));
+  if ((task.classes.empty() || label != task.label) && !file.classes)
+    task.classes = label_classes(input.data, label, positive);
+  task.label = label;
+  task.unseen = Unseen::bucket;  // a rare category may be in no training row
+  task = merge(merge(task, file), args.flags);
+  if (task.favorable.empty() && task.binary()) task.favorable = task.classes[1];
+  input.task = std::move(task);
+}
+
+CompareInput read_input(const Args& args, const Exec& exec) {
+  CompareInput input;
+  input.data_sha256 = file_sha256(args.data);
+  if (args.model.empty()) {
+    if (!args.train.empty()) {
+      throw Error(ErrorKind::bad_option, "--train needs --model",
+                  "without a model the training rows are a part of DATA");
+    }
+    read_table_and_task(args, exec, input);
+    return input;
+  }
+  const FileView bytes = FileView::open(args.model);
+  Model model = parse_model(bytes.bytes(), args.model);
+  input.model_name = std::filesystem::path(args.model).filename().string();
+  input.model_sha256 = hex(sha256(bytes.bytes()));
+  model.task = effective_task(model.task, args.common, args.flags);
+  input.data = read_for(model, model.task, args.data, args.groups, exec);
+  if (!args.train.empty())
+    input.train = read_for(model, model.task, args.train, args.groups, exec);
+  input.task = model.task;
+  input.model = std::move(model);
+  return input;
+}
+
+void read_outside(const Args& args, CompareInput& input) {
+  for (const std::string& text : args.scores) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("--with-scores {}: a name and a file are needed", text),
+                  "write --with-scores NAME=FILE");
+    }
+    input.outside.push_back({text.substr(0, equals), read_data(text.substr(equals + 1))});
+  }
+}
+
+std::string split_csv(const std::vector<std::string>& parts) {
+  std::string csv = "row,part\n";
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    csv += fmt::format("{},{}\n", i + 1, parts[i]);
+  return csv;
+}
+
+int run(const Args& args) {
+  const Session session(args.common);
+  OutputFiles files({.force = args.force});
+  if (!args.out.empty()) files.reserve(args.out);
+  if (!args.split_out.empty()) files.reserve(args.split_out);
+  CompareOptions options = args.options;
+  options.methods = names_in(args.methods);
+  const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
+  if (asked.size() > 1) {
+    throw Error(ErrorKind::bad_option, "compare: one attribute at a time",
+                "give --attribute once");
+  }
+  if (!asked.empty()) options.attribute = parse_attribute(asked[0]).name;
+  CompareInput input = read_input(args, session.exec());
+  read_outside(args, input);
+  const CompareReport report = compare(input, options, session.exec());
+  const RunNote note{.date = now_utc(),
+                     .seconds = session.seconds(),
+                     .cpu_seconds = Session::cpu_seconds()};
+  const std::string json = compare_json(report, note);
+  if (!args.split_out.empty())
+    files.write(args.split_out,
+                split_csv(compare_parts(input, options, session.exec().seed)));
+  if (!args.out.empty()) files.write(args.out, json);
+  files.commit();
+  print(args.common.json ? json : screen(report));
+  if (!args.common.json && !args.out.empty()) print(fmt::format("wrote  {}\n", args.out));
+  return 0;
+}
+
+constexpr const char* kFooter = R"(
+Examples
+  fmd compare data:adult --attribute sex -o compare.json
+  fmd compare loans.csv --label deny --favorable no --attribute race \
+      --methods solve,eqodd,reject,group-thresholds
+  fmd compare repair.csv --model income.safetensors --train train.csv)";
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  auto args = std::make_shared<Args>();
+  auto& o = args->options;
+  auto* cmd = app.add_subcommand(
+      "compare", "Every method on the same rows: figures, intervals, times, needs");
+  cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
+      ->required();
+  cmd->add_option("--model", args->model,
+                  "Compare repairs of this model; without it one is trained on a part of "
+                  "DATA");
+  cmd->add_option("--train", args->train, "Rows that --model was trained on");
+  cmd->add_option("--methods", args->methods, "Names, with commas between; all that apply");
+  cmd->add_option("--measure", o.measure,
+                  "What the rule makes least: co, flip_rate, demographic_parity, "
+                  "equal_opportunity or equalized_odds");
+  cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss,
+                  "Budget of the rule, on the hold-out")
+      ->capture_default_str();
+  cmd->add_option("--parts", o.parts, "Shares: train=.4,edit=.15,holdout=.15,test=.3");
+  cmd->add_option("--with-scores", args->scores,
+                  "NAME=FILE: scores of another program; may be repeated")
+      ->allow_extra_args(false);
+  cmd->add_option("--split-out", args->split_out, "Where to write the part of every row");
+  cmd->add_option("-o,--out", args->out, "Where to write the JSON report");
+  cmd->add_flag("--force", args->force, "Replace files that exist");
+  add_groups_options(*cmd, args->groups);
+  add_task_options(*cmd, args->flags);
+  add_common(*cmd, args->common);
+  cmd->footer(kFooter);
+  on_run(*cmd, [args] { return run(*args); });
+}
+
+}  // namespace fmd::cli

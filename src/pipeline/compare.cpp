@@ -1,0 +1,295 @@
+#include "fmd/pipeline/compare.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "fmd/pipeline/train_model.h"
+#include "pipeline/compare_measure.h"
+#include "pipeline/compare_methods.h"
+#include "pipeline/compare_rows.h"
+#include "pipeline/repair_parts.h"
+
+namespace fmd {
+namespace {
+
+constexpr const char* kVanilla = "vanilla";
+
+struct Clock {
+  double wall, cpu;
+  static Clock now() {
+    const std::chrono::duration<double> wall =
+        std::chrono::steady_clock::now().time_since_epoch();
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return {wall.count(),
+            static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec)};
+  }
+};
+
+// The model that is given, or one trained on the train part.
+Model base_model(const CompareInput& input, const CompareRows& rows, const Exec& exec) {
+  if (input.model) return *input.model;
+  Task task = input.task;
+  return train_model(select(input.data, rows.train), task, "", {}, exec).model;
+}
+
+class Contest {
+ public:
+  Contest(const CompareInput& input, const CompareOptions& options, const Exec& exec)
+      : input_(input),
+        options_(options),
+        exec_(exec),
+        rows_(compare_rows(input, options, exec.seed)),
+        model_(one_attribute(base_model(input, rows_, exec), rows_.attribute)),
+        study_(labelled_study(model_, input.data, input.data_sha256, exec)),
+        train_(train_study()),
+        holdout_(model_, study_, 0, rows_.holdout),
+        test_(model_, study_, 0, rows_.test),
+        ground_(make_ground()),
+        measure_(options.measure.empty() ? (ground_.reads ? "co" : "equalized_odds")
+                                         : options.measure) {
+    (void)figure({}, measure_);  // throws when there is no such measure
+  }
+
+  [[nodiscard]] CompareReport run() {
+    std::vector<CompareMethod> methods = wanted(all_methods(ground_));
+    const std::vector<OutsideAnswers> outside = outside_answers();
+    const auto total = static_cast<Index>(methods.size());
+    CompareReport report = describe();
+    for (Index k = 0; k < total; ++k) {
+      exec_.report("comparing", k, total);
+      report.methods.push_back(compete(methods[static_cast<std::size_t>(k)]));
+    }
+    for (const OutsideAnswers& o : outside) report.methods.push_back(compete(o));
+    return report;
+  }
+
+ private:
+  struct OutsideAnswers {
+    std::string name;
+    Answers answers;
+  };
+
+  // Flips are of the attribute in question alone.
+  static Model one_attribute(Model model, const AttributeSpec& spec) {
+    model.task.attributes = {spec};
+    return model;
+  }
+
+  [[nodiscard]] std::optional<Study> train_study() const {
+    if (input_.model && !input_.train) return std::nullopt;
+    Study study = labelled_study(
+        model_, input_.model ? *input_.train : select(input_.data, rows_.train), "", exec_);
+    study.weight = row_weights(study.table, model_.task.weight);
+    return study;
+  }
+
+  [[nodiscard]] CompareGround make_ground() const {
+    const Attribute& attribute = study_.attributes[0];
+    CompareGround g{.model = model_,
+                    .study = study_,
+                    .train = train_ ? &*train_ : nullptr,
+                    .attribute = 0,
+                    .edit = {.study = &study_, .rows = rows_.edit, .pairs = {}},
+                    .reads = study_.reads[0] == Reads::yes && attribute.flips(),
+                    .problem = {}};
+    if (g.reads) g.edit.pairs.push_back(make_flip_pairs(model_, study_, 0, g.edit.rows));
+    BaselineProblem& p = g.problem;
+    p.head = *model_.head;
+    p.theta = model_.theta;
+    p.l2 = model_.note.l2;
+    p.threshold = model_.task.threshold;
+    p.favorable = model_.task.favorable_class();
+    p.groups = static_cast<Index>(attribute.values.size());
+    p.attribute_features = attribute_features(model_, {&attribute});
+    if (train_) p.train = {train_->training_rows(), train_->attributes[0].code};
+    p.edit = {study_.rows(rows_.edit), attribute.code};
+    return g;
+  }
+
+  // The methods that were asked for, or all; the model as it is always comes first.
+  [[nodiscard]] std::vector<CompareMethod> wanted(std::vector<CompareMethod> all) const {
+    if (options_.methods.empty()) return all;
+    std::vector<CompareMethod> chosen;
+    for (CompareMethod& method : all) {
+      const bool asked = std::find(options_.methods.begin(), options_.methods.end(),
+                                   method.name) != options_.methods.end();
+      if (!asked && method.name != kVanilla) continue;
+      if (!method.reason.empty()) {
+        throw Error(
+            ErrorKind::unsupported,
+            fmt::format("compare: {} does not apply: {}", method.name, method.reason),
+            "leave it out of --methods");
+      }
+      chosen.push_back(std::move(method));
+    }
+    return chosen;
+  }
+
+  [[nodiscard]] CompareReport describe() const {
+    CompareReport report;
+    report.data = input_.data.source;
+    report.data_sha256 = input_.data_sha256;
+    report.model = input_.model_name;
+    report.model_sha256 = input_.model_sha256;
+    report.task = model_.task;
+    report.attribute = study_.attributes[0].name;
+    report.values = study_.attributes[0].values;
+    report.reads = study_.reads[0] == Reads::yes;
+    report.optimistic = input_.model && study_.used_in_training();
+    report.measure = measure_;
+    report.max_accuracy_loss = options_.max_accuracy_loss;
+    report.rule = fmt::format("least {} for at most {:g} {} of accuracy", measure_,
+                              100 * options_.max_accuracy_loss,
+                              options_.max_accuracy_loss == 0.01 ? "point" : "points");
+    report.confidence = options_.confidence;
+    report.replicates = options_.replicates;
+    report.parts = rows_.parts();
+    report.seed = exec_.seed;
+    return report;
+  }
+
+  [[nodiscard]] MeasureOptions how(Index replicates) const {
+    return {.favorable = model_.task.favorable_class(),
+            .min_group = model_.task.min_group,
+            .min_label = model_.task.min_label,
+            .confidence = options_.confidence,
+            .replicates = replicates};
+  }
+
+  // A method has flip gaps where its answer can depend on the attribute.
+  [[nodiscard]] std::string flip_reason(const CompareMethod& method) const {
+    if (!holdout_.flips) return "ranges_of_a_number";
+    return ground_.reads || method.needs_attribute ? "" : "not_an_input";
+  }
+
+  [[nodiscard]] Told ask(const BaselineCandidate& candidate, const AskedPart& part,
+                         bool flips) const {
+    Told told;
+    told.c = candidate.answer(part.c, exec_);
+    if (flips) told.bar = candidate.answer(part.cbar, exec_);
+    return told;
+  }
+
+  // Of all candidates within the budget the one of least bias, the more accurate of equals;
+  // of none within it the most accurate.
+  struct Choice {
+    std::size_t at = 0;
+    bool within = false;
+    CompareFigures figures;
+  };
+  [[nodiscard]] Choice choose(const CompareMethod& method,
+                              const std::vector<BaselineCandidate>& candidates) const {
+    Choice best;
+    const bool needs_flips = measure_ == "co" || measure_ == "flip_rate";
+    const bool flips = flip_reason(method).empty() && needs_flips;
+    const auto bias = [&](const CompareFigures& f) {
+      const double value = figure(f, measure_).value;
+      return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
+    };
+    for (std::size_t k = 0; k < candidates.size(); ++k) {
+      const CompareFigures now = measure_answers(
+          holdout_, ask(candidates[k], holdout_, flips), before_holdout_, how(0), exec_);
+      const bool within = now.accuracy_change.value >= -options_.max_accuracy_loss;
+      const bool more_accurate = now.accuracy.value > best.figures.accuracy.value;
+      const bool less_biased = bias(now) < bias(best.figures) ||
+                               (bias(now) == bias(best.figures) && more_accurate);
+      const bool better = within != best.within ? within
+                          : within              ? less_biased
+                                                : more_accurate;
+      if (k == 0 || better) best = {k, within, now};
+    }
+    return best;
+  }
+
+  [[nodiscard]] ComparedMethod compete(const CompareMethod& method) {
+    ComparedMethod out;
+    out.name = method.name;
+    out.title = method.title;
+    out.kind = method.kind;
+    out.source = method.source;
+    out.needs = method.needs;
+    out.decisions_only = method.decisions_only;
+    out.reason = method.reason;
+    if (!out.reason.empty()) return out;
+    const Clock begun = Clock::now();
+    std::vector<BaselineCandidate> candidates;
+    try {
+      candidates = method.fit(exec_);
+    } catch (const Error& error) {
+      // A cell without rows ends one method, not all of them, unless it was asked for.
+      if (error.kind() != ErrorKind::bad_data || !options_.methods.empty()) throw;
+      out.reason = error.what();
+      return out;
+    }
+    const Clock fitted = Clock::now();
+    out.seconds = fitted.wall - begun.wall;
+    out.cpu_seconds = fitted.cpu - begun.cpu;
+    out.candidates = static_cast<Index>(candidates.size());
+    if (method.name == kVanilla) {
+      before_holdout_ = ask(candidates[0], holdout_, false);
+      before_test_ = ask(candidates[0], test_, false);
+    }
+    const Choice chosen = choose(method, candidates);
+    out.setting = candidates[chosen.at].setting;
+    out.within_budget = chosen.within;
+    out.holdout = chosen.figures;
+    const Clock asked = Clock::now();
+    Told told = ask(candidates[chosen.at], test_, false);
+    out.answer_cpu_seconds = Clock::now().cpu - asked.cpu;
+    const std::string reason = flip_reason(method);
+    if (reason.empty()) told.bar = candidates[chosen.at].answer(test_.cbar, exec_);
+    out.test = measure_answers(test_, told, before_test_, how(options_.replicates), exec_);
+    out.test.flip_reason = out.holdout.flip_reason = reason;
+    return out;
+  }
+
+  [[nodiscard]] std::vector<OutsideAnswers> outside_answers() const {
+    std::vector<OutsideAnswers> all;
+    for (const OutsideScores& o : input_.outside)
+      all.push_back({o.name, outside_scores(o, model_.task, input_.data, rows_.test)});
+    return all;
+  }
+
+  [[nodiscard]] ComparedMethod compete(const OutsideAnswers& outside) const {
+    ComparedMethod out;
+    out.name = outside.name;
+    out.title = "scores of another program";
+    out.kind = "outside";
+    out.needs = "not known";
+    out.candidates = 1;
+    const Told told{outside.answers, {}};
+    out.test = measure_answers(test_, told, before_test_, how(options_.replicates), exec_);
+    out.test.flip_reason = out.holdout.flip_reason = "no_pair_scores";
+    out.holdout.group_reason = "not_asked";
+    return out;
+  }
+
+  const CompareInput& input_;
+  const CompareOptions& options_;
+  const Exec& exec_;
+  CompareRows rows_;
+  Model model_;
+  Study study_;
+  std::optional<Study> train_;
+  AskedPart holdout_, test_;
+  CompareGround ground_;
+  std::string measure_;
+  Told before_holdout_, before_test_;
+};
+
+}  // namespace
+
+CompareReport compare(const CompareInput& input, const CompareOptions& options,
+                      const Exec& exec) {
+  validate(input, options);
+  return Contest(input, options, exec).run();
+}
+
+}  // namespace fmd

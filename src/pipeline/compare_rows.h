@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "fmd/baselines/baseline.h"
+#include "fmd/pipeline/compare.h"
+
+namespace fmd {
+
+// Who is used for what. Rows ascend; no row is used twice.
+struct CompareRows {
+  AttributeSpec attribute;
+  std::vector<Index> train, edit, holdout, test;
+
+  [[nodiscard]] std::vector<ComparePart> parts() const;
+};
+
+// Throws Error(bad_option) for a method, a budget or a name of scores that cannot be.
+void validate(const CompareInput& input, const CompareOptions& options);
+
+// Seeded, stratified by label and attribute. Throws Error(bad_option: attribute, parts;
+// bad_data: too few rows; bad_value: a label is missing).
+[[nodiscard]] CompareRows compare_rows(const CompareInput& input,
+                                       const CompareOptions& options, std::uint64_t seed);
+
+// The answers of another program to the test rows. Throws Error(bad_data) that names the
+// row that is missing or there twice, and what read_scores() throws.
+[[nodiscard]] Answers outside_scores(const OutsideScores& outside, const Task& task,
+                                     const Table& data, const std::vector<Index>& test);
+
+}  // namespace fmd
