@@ -15,7 +15,19 @@
 namespace fmd {
 namespace {
 
+constexpr std::size_t kSmallCell = 10;
+
 using Cells = std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Index>>;
+
+// Cells of a few rows would leave a few rows of every other one: they are not balanced, as
+// long as each label keeps a cell.
+void drop_small(Cells& cells) {
+  bool kept[2] = {false, false};
+  for (const auto& [cell, rows] : cells)
+    if (rows.size() >= kSmallCell) kept[cell.first] = true;
+  if (!kept[0] || !kept[1]) return;
+  std::erase_if(cells, [](const auto& cell) { return cell.second.size() < kSmallCell; });
+}
 
 // Rows of X by label and group. Cells that no row falls into are not there to be balanced.
 Cells make_cells(const Rows& rows, std::span<const std::int32_t> group) {
@@ -27,6 +39,7 @@ Cells make_cells(const Rows& rows, std::span<const std::int32_t> group) {
     has[y] = true;
     cells[{y, g}].push_back(rows.row(i));
   }
+  drop_small(cells);
   for (int label = 0; label < 2; ++label)
     if (!has[label]) {
       throw Error(ErrorKind::bad_data, fmt::format("dfr: no row has label {}", label),

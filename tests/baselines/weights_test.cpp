@@ -191,6 +191,28 @@ TEST(Dfr, LosesASpuriousFeature) {
                ErrorKind::bad_data, "no row has label 0");
 }
 
+// A third group of three rows would leave three rows of each cell: it is left out.
+TEST(Dfr, CellsOfAFewRowsDoNotStarveTheOthers) {
+  Rng rng(5, "dfr");
+  std::vector<float> values;
+  std::vector<std::int32_t> y, group;
+  for (int i = 0; i < 400; ++i) {
+    y.push_back(i % 2);
+    group.push_back(static_cast<std::int32_t>(rng.below(2)));
+    values.push_back(static_cast<float>(y.back() + rng.normal()));
+  }
+  const auto X = make_dense(values, 400, 1);
+  const Rows rows{X.get(), y, {}, {}};
+  const Vector two = fit_dfr(LinearHead(1, 1), rows, group, {}, {});
+  for (const std::size_t i : {0, 1, 2}) {
+    group[i] = 2;
+    y[i] = 1;
+  }
+  const Vector three = fit_dfr(LinearHead(1, 1), rows, group, {}, {});
+  EXPECT_NEAR(three[0], two[0], 0.4);
+  EXPECT_GT(three[0], 0.5);
+}
+
 TEST(Smoothing, AgreesWithTheInverse) {
   const json& g = baselines_golden()["smoothing"];
   const Matrix A = matrix(g["A"], 3), Z = matrix(g["Z"], 2);

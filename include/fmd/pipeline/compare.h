@@ -16,15 +16,15 @@ namespace fmd {
 // choose on by the same rule, the same test rows to report on, which nothing was chosen on.
 
 struct CompareOptions {
-  std::vector<std::string> methods;  // see compare_methods(); empty = all that apply
-  std::string attribute;             // empty = the task's first one
+  std::vector<std::string> methods = {};  // see compare_methods(); empty = all that apply
+  std::string attribute = "";             // empty = the task's first one
   // What the rule makes least: co, flip_rate, demographic_parity, equal_opportunity or
   // equalized_odds. Empty = co where the model reads the attribute, else equalized_odds.
-  std::string measure;
+  std::string measure = "";
   double max_accuracy_loss = 0.01;  // on the hold-out, against the model as it is
   // Shares of the rows. Empty = train=.4,edit=.15,holdout=.15,test=.3; with a model, which
   // was trained on other rows, edit=.25,holdout=.25,test=.5.
-  std::string parts;
+  std::string parts = "";
   double confidence = 0.95;
   Index replicates = 1000;
 };
