@@ -3,7 +3,7 @@
 compare.py --build DIR --out DIR [--python NAME=PYTHON ...] [--only PART] [--quick]
 
 Runs the programs of bench/ in DIR/bench, the command DIR/fmd, and other programs under the
-Pythons that have their packages: bench, torch and pydvl, after bench/requirements*.txt. Ends
+Pythons that have their packages: bench, torch, pydvl and aif360, after bench/requirements*.txt. Ends
 with one table, also written as results.json and results.md. Speed is not a test: a bar that is
 missed does not change the exit code.
 Every time is the best of several; ratios compare CPU seconds of one thread.
@@ -21,10 +21,11 @@ from audit_rivals import audit
 from influence_rivals import influence
 from large import large
 from measure import last_line, row, run_process, run_program, say, shortest
+from postprocess_rivals import postprocessing
 from reading_rivals import reading
 
 PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "matching", "commands",
-         "reading", "large")
+         "postprocessing", "reading", "large")
 
 
 def training(build, out, rivals, quick):
@@ -209,7 +210,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PYTHON",
-                        help="the Python of an environment: bench, torch or pydvl")
+                        help="the Python of an environment: bench, torch, pydvl or aif360")
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--quick", action="store_true", help="fewer turns")
     options = parser.parse_args()
@@ -227,6 +228,7 @@ def main():
              "audit": lambda: audit(build, out, pythons.get("bench"), quick),
              "matching": lambda: matching(build, quick),
              "commands": lambda: commands(build, quick),
+             "postprocessing": lambda: postprocessing(build, out, pythons.get("aif360"), quick),
              "reading": lambda: reading(build, out, pythons, quick),
              "large": lambda: large(build, out, quick)}
     rows = [line for name in PARTS if options.only in (None, name) for line in parts[name]()]
