@@ -1,4 +1,7 @@
-#include <fmt/core.h>
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -15,7 +18,9 @@ struct Args {
   Common common;
   TaskOverrides flags;
   std::string data, out, kind = "logistic";
-  TrainOptions options;
+  double l2 = -1;
+  std::string hidden = "100,100", activation = "relu";
+  MlpOptions mlp;
   bool force = false;
 };
 
@@ -23,6 +28,70 @@ struct Args {
 Task known_task(const std::string& data) {
   if (!data.starts_with("data:")) return {};
   return find_dataset(data.substr(5, data.find('/') - 5)).task;
+}
+
+// "100,50" as widths.
+std::vector<Index> parse_widths(const std::string& text) {
+  std::vector<Index> widths;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    Index width = 0;
+    const auto [last, error] = std::from_chars(text.data() + at, text.data() + end, width);
+    if (error != std::errc() || last != text.data() + end || width < 1 || width > 1000000) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("train: option hidden is '{}', must be widths from 1 to "
+                              "1000000 with commas between them",
+                              text),
+                  "for two hidden layers write --hidden 100,100");
+    }
+    widths.push_back(width);
+    at = end + 1;
+  }
+  return widths;
+}
+
+MlpOptions mlp_options(const Args& args) {
+  MlpOptions options = args.mlp;
+  options.hidden = parse_widths(args.hidden);
+  options.activation = parse_activation(args.activation);
+  options.adam.l2 = args.l2;
+  return options;
+}
+
+std::string describe(const Model& model) {
+  const Task& t = model.task;
+  std::string kind = t.binary() ? "logistic regression" : "softmax regression";
+  if (const auto* head = dynamic_cast<const MlpHead*>(model.head.get())) {
+    const std::vector<Index> widths = head->widths();
+    kind = fmt::format("network {}, {},", fmt::join(widths, "-"),
+                       to_string(head->activation()));
+  }
+  return fmt::format(
+      "{} of {}: {}; favourable: {}; threshold {:.4g}", kind, t.label,
+      t.binary() ? t.classes[1] : std::to_string(t.classes.size()) + " classes",
+      t.favorable.empty() ? "none named" : t.favorable, t.threshold);
+}
+
+std::string describe(const AdamSummary& s) {
+  std::string text = fmt::format("{} epochs", s.epochs);
+  if (s.validation_rows > 0)
+    text += fmt::format(", best {}: log loss {:.4f} on {} rows held back", s.best_epoch,
+                        s.validation_loss, s.validation_rows);
+  return text;
+}
+
+const char* name(AdamStatus status) {
+  switch (status) {
+    case AdamStatus::not_run:
+      return "not_run";
+    case AdamStatus::stopped_early:
+      return "stopped_early";
+    case AdamStatus::all_epochs:
+      return "all_epochs";
+    case AdamStatus::diverged:
+      return "diverged";
+  }
+  return "";
 }
 
 int run(const Args& args) {
@@ -50,56 +119,104 @@ int run(const Args& args) {
   task.label = label;
   task = merge(merge(task, file), args.flags);
 
+  const std::string sha256_of_data = file_sha256(args.data);
   const TrainModelResult result =
-      train_model(table, task, file_sha256(args.data), args.options, session.exec());
+      args.kind == "mlp"
+          ? train_mlp(table, task, sha256_of_data, mlp_options(args), session.exec())
+          : train_model(table, task, sha256_of_data, {.l2 = args.l2}, session.exec());
   const Bytes bytes = model_bytes(result.model);
   files.write(args.out, bytes);
   files.commit();
 
   const TrainSummary& s = result.summary;
   if (args.common.json) {
-    const nlohmann::ordered_json json = {{"schema", 1},
-                                         {"command", "train"},
-                                         {"model", args.out},
-                                         {"sha256", hex(sha256(bytes))},
-                                         {"rows", table.rows()},
-                                         {"features", result.model.backbone->cols()},
-                                         {"classes", result.model.task.classes},
-                                         {"favorable", result.model.task.favorable},
-                                         {"threshold", result.model.task.threshold},
-                                         {"l2", s.l2},
-                                         {"converged", s.status == TrainStatus::converged},
-                                         {"relative_gradient", s.relative_gradient},
-                                         {"iterations", s.iterations},
-                                         {"seconds", session.seconds()}};
+    nlohmann::ordered_json json = {{"schema", 1},
+                                   {"command", "train"},
+                                   {"model", args.out},
+                                   {"sha256", hex(sha256(bytes))},
+                                   {"rows", table.rows()},
+                                   {"features", result.model.backbone->cols()},
+                                   {"classes", result.model.task.classes},
+                                   {"favorable", result.model.task.favorable},
+                                   {"threshold", result.model.task.threshold},
+                                   {"l2", s.l2},
+                                   {"converged", s.status == TrainStatus::converged},
+                                   {"relative_gradient", s.relative_gradient},
+                                   {"iterations", s.iterations},
+                                   {"seconds", session.seconds()}};
+    if (result.adam) {
+      const AdamSummary& a = *result.adam;
+      const bool held = a.validation_rows > 0;
+      json["converged"] = nullptr;  // early stopping looks for no optimum
+      json["l2"] = a.l2;
+      json["relative_gradient"] = a.relative_gradient;
+      json["iterations"] = a.epochs;
+      json["layers"] = result.model.head->widths();
+      json["adam"] = {
+          {"status", name(a.status)},
+          {"epochs", a.epochs},
+          {"best_epoch", a.best_epoch},
+          {"validation_rows", a.validation_rows},
+          {"validation_loss", held ? nlohmann::json(a.validation_loss) : nlohmann::json()},
+          {"objective", a.objective}};
+    }
     print(json.dump(2) + "\n");
   } else {
-    const Task& t = result.model.task;
     print(fmt::format("data   {}, {} rows; {} columns give {} features\n", table.source,
                       table.rows(), result.model.backbone->encoder().columns().size(),
                       result.model.backbone->cols()));
-    print(fmt::format(
-        "model  {} regression of {}: {}; favourable: {}; threshold {:.4g}\n",
-        t.binary() ? "logistic" : "softmax", t.label,
-        t.binary() ? t.classes[1] : std::to_string(t.classes.size()) + " classes",
-        t.favorable.empty() ? "none named" : t.favorable, t.threshold));
+    print(fmt::format("model  {}\n", describe(result.model)));
     for (const EncodedColumn& c : result.model.backbone->encoder().columns())
       if (c.missing > 0)
         print(fmt::format("note   {}: {} missing; {}\n", c.name, c.missing,
                           c.kind == ColumnKind::number
                               ? "the mean and an indicator stand for them"
                               : "a level of their own"));
-    print(fmt::format(
-        "fit    relative gradient {:.1e} after {} passes, l2 {:.3g}, {:.2f} s\n",
-        s.relative_gradient, s.iterations, s.l2, session.seconds()));
+    if (result.adam) {
+      print(fmt::format("fit    {}, l2 {:.3g}, {:.2f} s\n", describe(*result.adam),
+                        result.adam->l2, session.seconds()));
+    } else {
+      print(fmt::format(
+          "fit    relative gradient {:.1e} after {} passes, l2 {:.3g}, {:.2f} s\n",
+          s.relative_gradient, s.iterations, s.l2, session.seconds()));
+    }
     print(fmt::format("wrote  {}\n", args.out));
   }
-  if (s.status != TrainStatus::converged)
+  if (result.adam && result.adam->status == AdamStatus::diverged)
+    say(
+        fmt::format("fmd: training diverged in epoch {}; the model is that of epoch {}. A "
+                    "smaller --learning-rate helps.",
+                    result.adam->epochs, result.adam->best_epoch));
+  if (!result.adam && s.status != TrainStatus::converged)
     say(fmt::format(
         "fmd: the fit stopped at a relative gradient of {:.1e}: are the classes "
         "separable? A larger --l2 helps.",
         s.relative_gradient));
   return 0;
+}
+
+constexpr const char* kMlpOptions[] = {"--hidden",    "--activation",    "--epochs",
+                                       "--batch",     "--learning-rate", "--patience",
+                                       "--validation"};
+
+void add_mlp_options(CLI::App& cmd, Args& args) {
+  AdamOptions& adam = args.mlp.adam;
+  cmd.add_option("--hidden", args.hidden, "mlp: widths of the hidden layers")
+      ->capture_default_str();
+  cmd.add_option("--activation", args.activation, "mlp: relu, tanh or gelu")
+      ->capture_default_str();
+  cmd.add_option("--epochs", adam.epochs, "mlp: passes over the rows, at most")
+      ->capture_default_str();
+  cmd.add_option("--batch", adam.batch, "mlp: rows in one step of Adam")
+      ->capture_default_str();
+  cmd.add_option("--learning-rate", adam.learning_rate, "mlp: of Adam")
+      ->capture_default_str();
+  cmd.add_option("--validation", adam.validation,
+                 "mlp: share of rows held back to tell when to stop; 0 = run all epochs")
+      ->capture_default_str();
+  cmd.add_option("--patience", adam.patience,
+                 "mlp: stop after so many epochs without a lower loss on those rows")
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -111,10 +228,11 @@ void add_train(CLI::App& app) {
       ->required();
   cmd->add_option("-o,--out", args->out, "Where to write the model (.safetensors)")
       ->required();
-  cmd->add_option("--kind", args->kind, "logistic")
-      ->check(CLI::IsMember({"logistic"}))
+  cmd->add_option("--kind", args->kind, "logistic or mlp")
+      ->check(CLI::IsMember({"logistic", "mlp"}))
       ->capture_default_str();
-  cmd->add_option("--l2", args->options.l2, "Ridge on the weights; -1 = 1 / rows")
+  add_mlp_options(*cmd, *args);
+  cmd->add_option("--l2", args->l2, "Ridge on the weights; -1 = 1 / rows")
       ->capture_default_str();
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_task_options(*cmd, args->flags);
@@ -123,8 +241,18 @@ void add_train(CLI::App& app) {
 Examples
   fmd train loans.csv --label deny --positive yes --favorable no --attribute race \
       -o loans.safetensors
-  fmd train data:adult/train -o adult.safetensors)");
-  on_run(*cmd, [args] { return run(*args); });
+  fmd train data:adult/train -o adult.safetensors
+  fmd train data:adult/train --kind mlp --hidden 100,100,100 -o adult_mlp.safetensors)");
+  on_run(*cmd, [args, cmd] {
+    if (args->kind != "mlp") {
+      for (const char* option : kMlpOptions)
+        if (cmd->count(option) > 0)
+          throw Error(ErrorKind::bad_option,
+                      fmt::format("train: {} is for --kind mlp", option),
+                      "add --kind mlp, or leave it out");
+    }
+    return run(*args);
+  });
 }
 
 }  // namespace fmd::cli

@@ -33,8 +33,8 @@ int main() {
 
   fmd::InfluenceOptions options;
   options.curvature.l2 = model.note.l2;
-  const fmd::InfluenceResult found =
-      fmd::influence(*model.head, train.rows(), model.theta, {target}, options, exec);
+  const fmd::InfluenceResult found = fmd::influence(fmd::linear_head(model), train.rows(),
+                                                    model.theta, {target}, options, exec);
   const std::span<const double> change(found.change.data(),
                                        static_cast<std::size_t>(found.change.rows()));
   std::printf("flip gap of sex %.2f, at an optimum: %s\n", found.value[0],
@@ -52,8 +52,8 @@ int main() {
   for (std::size_t i = 0; i < 3; ++i)
     std::printf(" %lld", static_cast<long long>(top[i] + 1));
   const fmd::RemovalCheck check =
-      fmd::check_removal(*model.head, train.rows(), model.theta, target, change, top,
-                         {.l2 = model.note.l2}, exec);
+      fmd::check_removal(fmd::linear_head(model), train.rows(), model.theta, target, change,
+                         top, {.l2 = model.note.l2}, exec);
   std::printf(
       "\nwithout the %lld strongest: predicted %+.3f, one Newton step %+.3f, "
       "refitted %+.3f\n",

@@ -58,8 +58,8 @@ int main() {
                                {.pairs = nullptr, .rows = test.rows(), .group = sex.code}};
   fmd::InfluenceOptions options;
   options.curvature.l2 = model.note.l2;
-  const fmd::InfluenceResult found =
-      fmd::influence(*model.head, train.rows(), model.theta, {target}, options, exec);
+  const fmd::InfluenceResult found = fmd::influence(fmd::linear_head(model), train.rows(),
+                                                    model.theta, {target}, options, exec);
   const std::span<const double> change(found.change.data(),
                                        static_cast<std::size_t>(found.change.rows()));
   double sum = 0;

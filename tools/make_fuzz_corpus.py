@@ -82,18 +82,20 @@ def safetensors(header, data=b""):
 
 
 def models(fmd, folder):
-    """A model of two classes, one of three, and a repaired one with its files."""
+    """A model of two classes, one of three, a network, and a repaired one with its files."""
     def run(*args):
         subprocess.run([fmd, *args], cwd=folder, check=True, capture_output=True)
     (folder / "t.csv").write_text(TABLE)
     (folder / "s.csv").write_text(TABLE.replace(",no", ",maybe", 7))
     run("train", "t.csv", "--label", "approved", "--positive", "yes", "--attribute", "sex", "-o", "two")
     run("train", "s.csv", "--label", "approved", "--attribute", "sex", "--unseen", "bucket", "-o", "three")
+    run("train", "t.csv", "--label", "approved", "--positive", "yes", "--attribute", "sex", "--kind", "mlp", "--hidden",
+        "3,2", "--epochs", "2", "-o", "network")
     run("debias", "two", "t.csv", "--attribute", "sex", "--best-effort", "--points", "2", "--holdout", "t.csv",
         "-o", "out")
     run("features", "two", "t.csv", "-o", "two.features")
     run("features", "three", "s.csv", "-o", "three.features")
-    return {name: (folder / name).read_bytes() for name in ("two", "three", "out", "out.undo", "out.receipt.json",
+    return {name: (folder / name).read_bytes() for name in ("two", "three", "network", "out", "out.undo", "out.receipt.json",
                                                             "out.path.safetensors", "two.features",
                                                             "three.features")}
 
@@ -133,7 +135,7 @@ def corpus(files):
         "npy": {p.stem: p.read_bytes() for folder in (BAD, FILES) for p in folder.glob("*.npy")},
         "parquet": {p.stem: p.read_bytes() for folder in (BAD, FILES) for p in folder.glob("*.parquet")},
         "safetensors": tensors,
-        "model": {"two": files["two"], "three": files["three"], "out": files["out"],
+        "model": {"two": files["two"], "three": files["three"], "network": files["network"], "out": files["out"],
                   "pickle": b"\x80\x04cos\nsystem\n.", "zip": b"PK\x03\x04rest"},
         "features": {"two": files["two.features"], "three": files["three.features"],
                      "cut": files["two.features"][:-9], "model": files["two"]},

@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODULES = ["baselines", "metrics", "neighbours", "rates", "unlearn"]
+MODULES = ["baselines", "metrics", "mlp", "neighbours", "rates", "unlearn"]
 PACKAGES = ["torch==2.13.0", "numpy", "scipy", "scikit-learn", "pandas", "fairlearn", "statsmodels", "aif360", "aequitas",
             "smclarify"]
 

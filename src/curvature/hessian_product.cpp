@@ -117,7 +117,7 @@ Matrix HessianProduct::apply(const Matrix& V) const {
               wide.logits(tile, stacked, u);
               for (Index r = 0; r < n; ++r)
                 apply_slope(slope + (i + r) * width, outputs, count, u.row(r).data());
-              wide.vjp(tile, stacked, u, sums.values);
+              wide.vjp(tile, stacked, {}, u, sums.values);
             }
           },
           exec_)

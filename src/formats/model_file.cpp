@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/safetensors.h"
+#include "fmd/model/mlp_head.h"
 #include "formats/recognise.h"
 
 namespace fmd {
@@ -17,8 +18,13 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kFormat = "1";
-const std::string kWeight = "head.weight", kBias = "head.bias",
-                  kHashes = "training.row_hashes";
+const std::string kHashes = "training.row_hashes", kHead = "fmd.head";
+constexpr Index kMostLayers = 1000;
+
+// A linear head's tensors, or those of layer l of several, the lowest first.
+std::string tensor_name(std::size_t layers, std::size_t l, const char* what) {
+  return layers == 1 ? fmt::format("head.{}", what) : fmt::format("head.{}.{}", l, what);
+}
 
 [[noreturn]] void bad(const std::string& source, const std::string& what) {
   throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),
@@ -81,23 +87,63 @@ std::vector<double> finite_numbers(const Safetensors& file, const std::string& n
   return values;
 }
 
+// Two classes may be a sigmoid or a softmax; the tensor tells which.
+Index output_count(const Safetensors& file, const std::string& weight, Index classes,
+                   const std::string& source) {
+  const std::vector<Index>& shape = tensor(file, weight, source).shape;
+  return classes == 2 && !shape.empty() && shape[0] == 1 ? 1 : classes;
+}
+
+struct HeadShape {
+  std::vector<Index> hidden;
+  Activation activation = Activation::relu;
+};
+
+HeadShape read_shape(const Safetensors& file, const std::string& source) {
+  HeadShape shape;
+  const auto found = file.metadata.find(kHead);
+  if (found == file.metadata.end()) return shape;  // a linear head
+  try {
+    const Json json = Json::parse(found->second);
+    shape.hidden = json.at("hidden").get<std::vector<Index>>();
+    shape.activation = parse_activation(json.at("activation").get<std::string>());
+  } catch (const Json::exception&) {
+    bad(source, "metadata 'fmd.head' cannot be read");
+  } catch (const Error& error) {
+    bad(source, fmt::format("metadata 'fmd.head': {}", error.what()));
+  }
+  const auto layers = static_cast<Index>(shape.hidden.size());
+  if (layers < 1 || layers > kMostLayers)
+    bad(source, fmt::format("metadata 'fmd.head': {} hidden layers", layers));
+  for (const Index width : shape.hidden)
+    if (width < 1) bad(source, fmt::format("metadata 'fmd.head': a width of {}", width));
+  return shape;
+}
+
+// Every width is that of a tensor in the file before memory is taken for it.
 void read_head(const Safetensors& file, const std::string& source, Model& model) {
   const auto classes = static_cast<Index>(model.task.classes.size());
   if (classes < 2) bad(source, fmt::format("the task has {} classes, needs two", classes));
-  const Tensor& weight = tensor(file, kWeight, source);
-  // Two classes may be a sigmoid or a softmax; the tensor tells which.
-  const Index outputs =
-      classes == 2 && !weight.shape.empty() && weight.shape[0] == 1 ? 1 : classes;
-  const Index inputs = model.backbone->cols();
-  const auto w = finite_numbers(file, kWeight, {outputs, inputs}, source);
-  const auto b = finite_numbers(file, kBias, {outputs}, source);
-  model.head = std::make_shared<const LinearHead>(inputs, outputs);
-  model.theta.resize(model.head->parameters());
-  for (Index k = 0; k < outputs; ++k) {
-    for (Index j = 0; j < inputs; ++j)
-      model.theta[k * (inputs + 1) + j] = w[static_cast<std::size_t>(k * inputs + j)];
-    model.theta[k * (inputs + 1) + inputs] = b[static_cast<std::size_t>(k)];
+  const HeadShape shape = read_shape(file, source);
+  const std::size_t layers = shape.hidden.size() + 1;
+  std::vector<Index> widths = shape.hidden;
+  widths.insert(widths.begin(), model.backbone->cols());
+  widths.push_back(
+      output_count(file, tensor_name(layers, layers - 1, "weight"), classes, source));
+  std::vector<double> theta;
+  for (std::size_t l = 0; l < layers; ++l) {
+    const Index inputs = widths[l], outputs = widths[l + 1];
+    const auto w =
+        finite_numbers(file, tensor_name(layers, l, "weight"), {outputs, inputs}, source);
+    const auto b = finite_numbers(file, tensor_name(layers, l, "bias"), {outputs}, source);
+    for (Index k = 0; k < outputs; ++k) {
+      const auto row = w.begin() + k * inputs;
+      theta.insert(theta.end(), row, row + inputs);
+      theta.push_back(b[static_cast<std::size_t>(k)]);
+    }
   }
+  model.head = make_head(std::move(widths), shape.activation);
+  model.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Index>(theta.size()));
 }
 
 std::vector<std::uint64_t> read_hashes(const Safetensors& file, const std::string& source) {
@@ -159,11 +205,10 @@ Model open_model(const std::filesystem::path& path) {
 }
 
 Bytes model_bytes(const Model& model) {
-  const Index inputs = model.head->inputs(), outputs = model.head->outputs();
-  const Eigen::Map<const Matrix> rows(model.theta.data(), outputs, inputs + 1);
-  const Matrix weight = rows.leftCols(inputs);
-  std::vector<double> bias;
-  for (Index k = 0; k < outputs; ++k) bias.push_back(rows(k, inputs));
+  const std::vector<Index> widths = model.head->widths();
+  const std::size_t layers = widths.size() - 1;
+  std::vector<Matrix> weights(layers);
+  std::vector<std::vector<double>> biases(layers);
   std::vector<std::int64_t> hashes;
   for (const std::uint64_t hash : model.note.row_hashes)
     hashes.push_back(static_cast<std::int64_t>(hash));
@@ -173,9 +218,22 @@ Bytes model_bytes(const Model& model) {
                    {"fmd.task", to_json(model.task)},
                    {"fmd.encoder", model.backbone->encoder().to_json()},
                    {"fmd.training", note_json(model.note)}};
-  file.tensors = {{kWeight, tensor_view(weight)},
-                  {kBias, tensor_view(bias, {outputs})},
-                  {kHashes, tensor_view(hashes, {static_cast<Index>(hashes.size())})}};
+  if (const auto* head = dynamic_cast<const MlpHead*>(model.head.get())) {
+    const std::vector<Index> hidden(widths.begin() + 1, widths.end() - 1);
+    file.metadata[kHead] =
+        Json{{"activation", to_string(head->activation())}, {"hidden", hidden}}.dump();
+  }
+  file.tensors = {{kHashes, tensor_view(hashes, {static_cast<Index>(hashes.size())})}};
+  const double* from = model.theta.data();
+  for (std::size_t l = 0; l < layers; ++l) {
+    const Index inputs = widths[l], outputs = widths[l + 1];
+    const Eigen::Map<const Matrix> rows(from, outputs, inputs + 1);
+    weights[l] = rows.leftCols(inputs);
+    for (Index k = 0; k < outputs; ++k) biases[l].push_back(rows(k, inputs));
+    file.tensors[tensor_name(layers, l, "weight")] = tensor_view(weights[l]);
+    file.tensors[tensor_name(layers, l, "bias")] = tensor_view(biases[l], {outputs});
+    from += rows.size();
+  }
   return file.write();
 }
 

@@ -102,7 +102,7 @@ struct Pass {
               slope.row(r).dot(both.row(r).segment((1 + j) * outputs, outputs)) / n;
       slopes.resize(rows, 2 * outputs);
       slopes << slope, slope_start;
-      twice.vjp(tile, sums, slopes, sums);
+      twice.vjp(tile, sums, {}, slopes, sums);
     }
     gradients += sums;
   }

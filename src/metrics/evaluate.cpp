@@ -24,10 +24,10 @@ class Block {
       : data_(data), pairs_(data.pairs), first_(b * kBlockRows) {
     const Rows& rows = pairs_ ? pairs_->c : data.rows;
     features_ = rows.block(b, scratch_);
-    head.logits(features_, theta, z_);
+    head.logits(features_, theta, z_, &tape_);
     if (!pairs_) return;
     features_bar_ = pairs_->cbar.block(b, scratch_bar_);
-    head.logits(features_bar_, theta, zbar_);
+    head.logits(features_bar_, theta, zbar_, &tape_bar_);
   }
 
   [[nodiscard]] Index rows() const { return features_.rows; }
@@ -56,8 +56,8 @@ class Block {
     for (Index i = 0; i < rows(); ++i)
       measure.dlogits(row(i), dF, row_of(dz, i),
                       pairs_ ? row_of(dzbar, i) : std::span<double>());
-    head.vjp(features_, theta, dz, into);
-    if (pairs_) head.vjp(features_bar_, theta, dzbar, into);
+    head.vjp(features_, theta, tape_, dz, into);
+    if (pairs_) head.vjp(features_bar_, theta, tape_bar_, dzbar, into);
   }
 
  private:
@@ -67,6 +67,7 @@ class Block {
   Scratch scratch_, scratch_bar_;
   FeatureBlock features_, features_bar_;
   Matrix z_, zbar_;
+  Tape tape_, tape_bar_;
 };
 
 void require_rows(const BiasMeasure& measure, const Rows& rows, const Head& head) {

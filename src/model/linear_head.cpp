@@ -109,12 +109,16 @@ void sparse_vjp(const FeatureBlock& block, const double* h, Index outputs, Vecto
 
 }  // namespace
 
+void Head::second(const FeatureBlock&, const Vector&, const Vector&, const Matrix&,
+                  Vector&) const {}
+
 LinearHead::LinearHead(Index inputs, Index outputs) : inputs_(inputs), outputs_(outputs) {
   require_option(inputs >= 0, "linear head", "inputs", inputs, ">= 0");
   require_option(outputs >= 1, "linear head", "outputs", outputs, ">= 1");
 }
 
-void LinearHead::logits(const FeatureBlock& block, const Vector& theta, Matrix& z) const {
+void LinearHead::logits(const FeatureBlock& block, const Vector& theta, Matrix& z,
+                        Tape*) const {
   require_size("linear head", "theta", theta.size(), parameters());
   require_size("linear head", "a row of features", block.cols, inputs_);
   z.resize(block.rows, outputs_);
@@ -126,12 +130,12 @@ void LinearHead::logits(const FeatureBlock& block, const Vector& theta, Matrix& 
   }
 }
 
-void LinearHead::jvp(const FeatureBlock& block, const Vector&, const Vector& v,
+void LinearHead::jvp(const FeatureBlock& block, const Vector&, const Tape&, const Vector& v,
                      Matrix& u) const {
-  logits(block, v, u);
+  logits(block, v, u, nullptr);
 }
 
-void LinearHead::vjp(const FeatureBlock& block, const Vector&, const Matrix& h,
+void LinearHead::vjp(const FeatureBlock& block, const Vector&, const Tape&, const Matrix& h,
                      Vector& into) const {
   require_size("linear head", "the sum", into.size(), parameters());
   require_size("linear head", "a row of features", block.cols, inputs_);

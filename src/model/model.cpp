@@ -36,7 +36,7 @@ std::unique_ptr<Features> TableBackbone::features(const Table& table,
 
 std::unique_ptr<Features> TableBackbone::flipped(const Features& X,
                                                  const Attribute& attribute,
-                                                 const PairPlan& plan) const {
+                                                 const PairPlan& plan, const Exec&) const {
   return make_patched(X, plan.row, encoder_.patch(attribute, plan.to), plan.to);
 }
 
@@ -46,6 +46,19 @@ std::vector<std::string> Model::hashed_columns() const {
     names.push_back(column.name);
   if (!task.label.empty()) names.push_back(task.label);
   return names;
+}
+
+std::string kind_of(const Model& model) {
+  if (!model.head->linear()) return "mlp";
+  return model.head->outputs() == 1 ? "logistic" : "softmax";
+}
+
+const LinearHead& linear_head(const Model& model) {
+  if (const auto* head = dynamic_cast<const LinearHead*>(model.head.get())) return *head;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("the head has {} layers; this works on the last layer alone",
+                          model.head->widths().size() - 1),
+              "keep the layers below as they are: --layers 1");
 }
 
 Model with_theta(const Model& model, Vector theta) {

@@ -66,6 +66,27 @@ Matrix all_probabilities(const Head& head, const Rows& rows, const Vector& theta
   return all;
 }
 
+Matrix all_input_slopes(const Head& head, const Rows& rows, const Vector& theta,
+                        Index feature, const Exec& exec) {
+  require_fit(head, rows, theta);
+  // A change of feature j moves the first layer as a change of its intercepts by column j.
+  const Index stride = head.inputs() + 1;
+  Vector v = Vector::Zero(theta.size());
+  for (Index k = 0; k < head.widths()[1]; ++k)
+    v[k * stride + stride - 1] = theta[k * stride + feature];
+  Matrix all(rows.size(), head.outputs());
+  exec.for_each(block_count(rows.size()), [&](Index b) {
+    Scratch scratch;
+    Matrix z, u;
+    Tape tape;
+    const FeatureBlock block = rows.block(b, scratch);
+    if (!head.linear()) head.logits(block, theta, z, &tape);
+    head.jvp(block, theta, tape, v, u);
+    all.middleRows(b * kBlockRows, u.rows()) = u;
+  });
+  return all;
+}
+
 Objective objective(const Head& head, const Rows& rows, const Vector& theta, double l2,
                     double rows_in_mean, const Exec& exec) {
   require_fit(head, rows, theta);
@@ -80,10 +101,11 @@ Objective objective(const Head& head, const Rows& rows, const Vector& theta, dou
       [&](ObjectiveSum& state, Index b) {
         Scratch scratch;
         Matrix z;
+        Tape tape;
         const FeatureBlock block = rows.block(b, scratch);
-        head.logits(block, theta, z);
+        head.logits(block, theta, z, &tape);
         state.value += block_loss_gradient(rows, b * kBlockRows, z);
-        head.vjp(block, theta, z, state.gradient);
+        head.vjp(block, theta, tape, z, state.gradient);
       },
       exec);
   const Vector ridge = ridge_gradient(head, theta, l2);
@@ -94,9 +116,11 @@ Objective objective(const Head& head, const Rows& rows, const Vector& theta, dou
 Vector ridge_gradient(const Head& head, const Vector& theta, double l2) {
   require_size("head", "theta", theta.size(), head.parameters());
   Vector ridge = l2 * theta;
-  // A linear head: every row of inputs + 1 parameters ends with its intercept.
-  const Index stride = head.inputs() + 1;
-  for (Index j = stride - 1; j < ridge.size(); j += stride) ridge[j] = 0;
+  // Every row of a layer's parameters ends with its intercept.
+  const std::vector<Index> widths = head.widths();
+  Index j = -1;
+  for (std::size_t layer = 1; layer < widths.size(); ++layer)
+    for (Index k = 0; k < widths[layer]; ++k) ridge[j += widths[layer - 1] + 1] = 0;
   return ridge;
 }
 

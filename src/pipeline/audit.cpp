@@ -324,7 +324,7 @@ AuditReport audit_model(const Model& model, const Study& study,
         study.weight.empty() ? audit_weights(study.table, model.task) : study.weight;
   AuditReport report = audit_scores(scored, model.task, attributes, options, exec);
   if (options.neighbours > 0) add_neighbours(study, scored, options, exec, report);
-  report.kind = model.head->outputs() == 1 ? "logistic" : "softmax";
+  report.kind = kind_of(model);
   report.data = study.source;
   report.data_sha256 = study.sha256;
   report.seen = study.seen;

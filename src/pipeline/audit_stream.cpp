@@ -61,7 +61,7 @@ AuditReport audit_stream(const Model& model, StudyStream& stream,
     missing_numbers += block.missing_numbers;
   }
   AuditReport report = audit_tallies(tally, model.task, tallied, options, exec);
-  report.kind = model.head->outputs() == 1 ? "logistic" : "softmax";
+  report.kind = kind_of(model);
   report.data = stream.source();
   report.seen = seen;
   report.seen_by_chance = stream.seen_by_chance();

@@ -13,6 +13,7 @@
 #include "pipeline/debias_options.h"
 #include "pipeline/match_candidates.h"
 #include "pipeline/newton_candidates.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
@@ -43,7 +44,7 @@ std::vector<GapPenalty> gap_penalties(const Model& model, const StudyPart& edit,
 
 Vector kept_rate(const Model& model, const StudyPart& edit, const Vector& theta,
                  double rate, const Exec& exec) {
-  return shift_to_rate(*model.head, theta, edit.view(), model.task.threshold,
+  return shift_to_rate(linear_head(model), theta, edit.view(), model.task.threshold,
                        model.task.favorable_class(), rate, exec);
 }
 
@@ -79,8 +80,8 @@ void refine(const CandidateInput& input, const DebiasOptions& options, const Exe
     exec.report("repairing", done++, static_cast<Index>(candidates.points.size()));
     solve_options.lambda = point.lambda;
     const Vector seed = point.theta;
-    const TradeoffResult solved = solve(*model.head, model.theta, input.edit.view(), sets,
-                                        solve_options, exec, seed + offset);
+    const TradeoffResult solved = solve(linear_head(model), model.theta, input.edit.view(),
+                                        sets, solve_options, exec, seed + offset);
     point.theta = solved.theta;
     point.kind = "solve";
     offset = solved.theta - seed;
@@ -99,9 +100,10 @@ Candidates path_candidates(const CandidateInput& input, const DebiasOptions& opt
   const Model& model = input.model;
   const bool from_train = hessian_from_train(input, options);
   const Rows rows = from_train ? input.train->training_rows() : input.edit.view();
-  const Matrix H = hessian(*model.head, rows, model.theta,
+  const Matrix H = hessian(linear_head(model), rows, model.theta,
                            {.l2 = model.note.l2, .rows_in_mean = 0, .gauge = true}, exec);
-  const Matrix G = consistency_matrix(*model.head, input.edit.sets(), model.theta, exec);
+  const Matrix G =
+      consistency_matrix(linear_head(model), input.edit.sets(), model.theta, exec);
   Candidates candidates;
   candidates.path = make_path(H, G, model.theta);
   for (const double lambda : lambdas(candidates.path, options)) {
@@ -128,8 +130,13 @@ Candidates average_candidate(const CandidateInput& input, const Exec& exec) {
   PathPoint point;
   point.lambda = std::numeric_limits<double>::infinity();
   point.kind = "average-column";
-  point.theta = average_features(*input.model.head, input.model.theta, input.edit.view(),
-                                 attribute_features(input.model, repaired), exec);
+  if (!head_on_columns(input.model))
+    throw Error(ErrorKind::unsupported,
+                "debias: method average-column needs a head that reads the columns itself",
+                "use --method solve");
+  point.theta =
+      average_features(linear_head(input.model), input.model.theta, input.edit.view(),
+                       attribute_features(input.model, repaired), exec);
   Candidates candidates;
   candidates.points.push_back(std::move(point));
   candidates.status = "exact";

@@ -61,14 +61,16 @@ std::vector<Control> make_controls(const Model& before, const Model& after,
   if (!features.empty()) {
     controls.back().reason.clear();
     controls.back().model = with_theta(
-        before, average_features(*before.head, before.theta, edit.view(), features, exec));
+        before,
+        average_features(linear_head(before), before.theta, edit.view(), features, exec));
   }
   controls.push_back(retrained(before, columns, train, !features.empty(), exec));
 
   const double temperature =
-      best_temperature(*before.head, before.theta, holdout.view(), exec);
-  controls.push_back({"tempered", fmt::format("tempered, T = {:.2f}", temperature), "",
-                      with_theta(before, temper(*before.head, before.theta, temperature))});
+      best_temperature(linear_head(before), before.theta, holdout.view(), exec);
+  controls.push_back(
+      {"tempered", fmt::format("tempered, T = {:.2f}", temperature), "",
+       with_theta(before, temper(linear_head(before), before.theta, temperature))});
 
   const int favorable = before.task.favorable_class();
   Control shift{
@@ -80,9 +82,9 @@ std::vector<Control> make_controls(const Model& before, const Model& after,
     const auto yes = std::count(now.decision.begin(), now.decision.end(), favorable);
     shift.model = with_theta(
         before,
-        shift_to_rate(*before.head, before.theta, holdout.view(), before.task.threshold,
-                      favorable, static_cast<double>(yes) / static_cast<double>(now.rows()),
-                      exec));
+        shift_to_rate(linear_head(before), before.theta, holdout.view(),
+                      before.task.threshold, favorable,
+                      static_cast<double>(yes) / static_cast<double>(now.rows()), exec));
   }
   controls.push_back(std::move(shift));
   return controls;

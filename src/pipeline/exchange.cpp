@@ -24,8 +24,8 @@ InfluenceResult ranking(const CandidateInput& input, const DebiasOptions& option
   InfluenceOptions how;
   how.curvature.l2 = input.model.note.l2;
   how.curvature.solver = options.newton.solver;
-  return influence(*input.model.head, input.train->training_rows(), input.model.theta,
-                   targets, how, exec);
+  return influence(linear_head(input.model), input.train->training_rows(),
+                   input.model.theta, targets, how, exec);
 }
 
 // 10, 30, 100, ... up to a tenth of the rows, and what was asked for.

@@ -156,6 +156,8 @@ void auc_moved(const Scored& before, const Scored& after, const Attribute& attri
 
 std::vector<InputMove> inputs_moved(const Model& before, const Model& after) {
   const Index d = before.head->inputs();
+  if (!before.head->linear() || d != before.backbone->encoder().features())
+    return {};  // weights above a hidden layer belong to no input
   const int output =
       before.head->outputs() == 1 ? 0 : std::max(0, before.task.favorable_class());
   const double sign =

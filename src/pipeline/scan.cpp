@@ -26,16 +26,18 @@ Matrix probabilities_of(const Model& model, const Features& X) {
 }
 
 // |dp/da| times the deviation, of rows that have the number.
-void add_slopes(const Model& model, const Table& table, const Attribute& attribute,
-                const std::vector<Index>& rows, const Matrix& p, FlipSums& sums) {
+void add_slopes(const Model& model, const Table& table, const Features& X,
+                const Attribute& attribute, const std::vector<Index>& rows, const Matrix& p,
+                FlipSums& sums) {
   const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
   if (column->kind != ColumnKind::number) return;
-  Vector du(model.head->outputs());
-  for (Index k = 0; k < du.size(); ++k)
-    du(k) = model.theta(k * (model.head->inputs() + 1) + column->first);
+  const Matrix slopes =
+      all_input_slopes(*model.head, {.X = &X, .y = {}, .weight = {}, .subset = {}},
+                       model.theta, column->first, {});
   const std::vector<double>& numbers = table.column(column->name).numbers;
   for (Index i = 0; i < p.rows(); ++i) {
     if (std::isnan(numbers[to_size(rows[to_size(i)])])) continue;
+    const Eigen::RowVectorXd du = slopes.row(i);
     double change = 0;
     if (du.size() == 1) {
       change = p(i, 0) * p(i, 1) * std::abs(du(0));
@@ -55,7 +57,7 @@ void add_flips(const Model& model, const Features& X, const Attribute& attribute
   PairPlan plan = flip_plan(attribute, rows);
   if (plan.size() == 0) return;
   for (Index& row : plan.row) row -= rows.front();  // X has the block's rows alone
-  const auto Xbar = model.backbone->flipped(X, attribute, plan);
+  const auto Xbar = model.backbone->flipped(X, attribute, plan, {});
   const Matrix pbar = probabilities_of(model, *Xbar);
   const std::vector<std::int32_t> is = decide(pbar, model.task.threshold),
                                   was = decide(p, model.task.threshold);
@@ -152,7 +154,7 @@ ScanFlips scan_flips(const Model& model, const Table& table,
       if (coded[a].flips()) {
         add_flips(model, *X, coded[a], rows, p, state.of[a]);
       } else {
-        add_slopes(model, table, coded[a], rows, p, state.of[a]);
+        add_slopes(model, table, *X, coded[a], rows, p, state.of[a]);
       }
     }
   };
@@ -170,7 +172,7 @@ ScanReport scan_model(const Model& model, const Study& study, const ScanOptions&
                                 suspects.attributes, model.task, options, exec);
   set_flips(model, study.table, suspects.attributes, options.confidence, exec, report);
   report.left_out = suspects.left_out;
-  report.kind = model.head->outputs() == 1 ? "logistic" : "softmax";
+  report.kind = kind_of(model);
   report.data_sha256 = study.sha256;
   return report;
 }

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "fmd/pipeline/audit.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
@@ -21,14 +22,13 @@ void probability_slope(const Matrix& p, Index row, const Vector& du, Vector& dp)
 std::optional<SlopeReport> measure_slope(const Model& model, const Study& study,
                                          const Attribute& attribute,
                                          const AuditOptions& options, const Exec& exec) {
-  if (attribute.flips()) return std::nullopt;
+  if (attribute.flips() || !head_on_columns(model)) return std::nullopt;
   const EncodedColumn* read = model.backbone->encoder().find(attribute.columns[0]);
   if (read == nullptr || read->kind != ColumnKind::number) return std::nullopt;
   const Column& column = study.table.column(read->name);
-  // The feature is (a - mean) / scale, so dz/da = w / scale, the same for every row.
-  Vector du(model.head->outputs());
-  for (Index k = 0; k < du.size(); ++k)
-    du(k) = model.theta(k * (model.head->inputs() + 1) + read->first) / read->scale;
+  // The feature is (a - mean) / scale.
+  const Matrix slopes =
+      all_input_slopes(*model.head, study.rows(), model.theta, read->first, exec);
   const Matrix p = all_probabilities(*model.head, study.rows(), model.theta, exec);
   const int favorable = model.task.favorable_class();
   std::vector<double> sizes;
@@ -36,7 +36,7 @@ std::optional<SlopeReport> measure_slope(const Model& model, const Study& study,
   Vector dp(p.cols());
   for (Index i = 0; i < p.rows(); ++i) {
     if (std::isnan(column.numbers[static_cast<std::size_t>(i)])) continue;
-    probability_slope(p, i, du, dp);
+    probability_slope(p, i, slopes.row(i).transpose() / read->scale, dp);
     sizes.push_back(dp.lpNorm<1>() / 2);
     if (favorable >= 0) sum += dp(favorable);
   }

@@ -34,7 +34,7 @@ StepCurvature::StepCurvature(const CandidateInput& input, const DebiasOptions& o
 }
 
 Matrix StepCurvature::pairs_hessian(const Vector& theta, const Exec& exec) const {
-  const LinearHead& head = *input_.model.head;
+  const LinearHead& head = linear_head(input_.model);
   Rows c = input_.edit.study->rows(c_rows_);
   c.weight = c_weight_;
   Matrix H = hessian(head, c, theta,
@@ -55,7 +55,7 @@ std::unique_ptr<InverseHessian> StepCurvature::at(const Vector& theta,
     options.solver = solver_;
     options.l2 = input_.model.note.l2;
     options.tolerance = 1e-10;  // a receipt is verified to 1e-6 on other machines
-    return make_inverse_hessian(*input_.model.head, train_, theta, options, exec);
+    return make_inverse_hessian(linear_head(input_.model), train_, theta, options, exec);
   }
   return make_cholesky(pairs_hessian(theta, exec), {.damping = -1, .external = true});
 }

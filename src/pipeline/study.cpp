@@ -163,7 +163,7 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
   }
   StudyPairs pairs;
   pairs.attribute = attribute;
-  pairs.cbar = model.backbone->flipped(*study.X, a, plan);
+  pairs.cbar = model.backbone->flipped(*study.X, a, plan, {});
   pairs.row = std::move(plan.row);
   pairs.from = std::move(plan.from);
   pairs.to = std::move(plan.to);

@@ -24,4 +24,9 @@ namespace fmd {
                              bool need_labels, const std::vector<Attribute>& attributes,
                              const Exec& exec);
 
+// Whether the head's inputs are the encoder's features: not so above frozen layers.
+[[nodiscard]] inline bool head_on_columns(const Model& model) {
+  return dynamic_cast<const TableBackbone*>(model.backbone.get()) != nullptr;
+}
+
 }  // namespace fmd

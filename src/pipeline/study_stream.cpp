@@ -97,7 +97,8 @@ struct StudyStream::State {
     features.emplace(FeaturesFile::open(name));
     const FeaturesNote& note = features->note();
     rows = note.rows;
-    if (note.encoder != encoder_hash(model) || note.cols != model.backbone->cols()) {
+    if (note.encoder != encoder_hash(model) ||
+        note.cols != model.backbone->encoder().features()) {
       throw Error(ErrorKind::bad_model,
                   fmt::format("{}: these features were made by another model", name),
                   "make them again: fmd features MODEL DATA -o FILE");
@@ -132,7 +133,7 @@ struct StudyStream::State {
   bool next_features(Study& block) {
     const Index count = std::min(options.whole ? rows : kStreamRows, rows - row);
     if (count == 0) return false;
-    block.X = features->features(row, count);
+    block.X = model.backbone->of_encoded(features->features(row, count), exec);
     if (labelled) block.y = features->labels(row, count);
     if (options.weights) {
       const auto weight = features->weights(row, count);

@@ -41,53 +41,89 @@ void require_classes(const std::vector<std::int32_t>& y, const Table& table,
   }
 }
 
-}  // namespace
+// Everything of a model but the head, and the rows it is to be trained on.
+struct Start {
+  Model model;
+  std::unique_ptr<Features> X;
+  std::vector<std::int32_t> y;
+  std::vector<float> weight;
+  Index outputs = 1;
 
-TrainModelResult train_model(const Table& table, Task task, const std::string& data_sha256,
-                             const TrainOptions& options, const Exec& exec) {
+  [[nodiscard]] Rows rows() const { return {X.get(), y, weight, {}}; }
+};
+
+Start start_model(const Table& table, Task task, const Exec& exec) {
   if (task.label.empty()) {
     throw Error(ErrorKind::bad_option, "train: no label column is named",
                 "say which column is predicted: --label COLUMN");
   }
   if (task.classes.empty()) task.classes = label_classes(table, task.label, "");
   if (task.favorable.empty() && task.binary()) task.favorable = task.classes[1];
-  const std::vector<std::int32_t> y = labels(table, task);
-  require_classes(y, table, task);
+  Start start;
+  start.y = labels(table, task);
+  require_classes(start.y, table, task);
   for (const AttributeSpec& spec : task.attributes) (void)read_attribute(table, spec);
   const std::vector<std::string> columns = input_columns(table, task);
   if (columns.empty()) {
     throw Error(ErrorKind::bad_data, fmt::format("{}: no column is left to predict {} from",
                                                  table.source, task.label));
   }
-
-  TrainModelResult result;
-  Model& model = result.model;
-  model.task = task;
-  model.backbone =
+  start.model.backbone =
       std::make_shared<TableBackbone>(Encoder(table, columns, {}, task.unseen));
-  const Index outputs = task.binary() ? 1 : static_cast<Index>(task.classes.size());
-  model.head = std::make_shared<LinearHead>(model.backbone->cols(), outputs);
+  start.outputs = task.binary() ? 1 : static_cast<Index>(task.classes.size());
+  start.X = start.model.backbone->features(table, {}, exec);
+  start.weight = row_weights(table, task.weight);
+  start.model.task = std::move(task);
+  return start;
+}
 
-  const std::unique_ptr<Features> X = model.backbone->features(table, {}, exec);
-  const std::vector<float> weight = row_weights(table, task.weight);
-  const Rows rows{.X = X.get(), .y = y, .weight = weight, .subset = {}};
-  TrainResult trained = train_linear(*model.head, rows, options, exec);
-  model.theta = std::move(trained.theta);
-  result.summary = trained.summary;
-
-  if (task.rate) {
-    const Matrix p = all_probabilities(*model.head, rows, model.theta, exec);
-    model.task.threshold = threshold_for_rate(p, *task.rate);
+// The trained model: the threshold that gives the wanted rate, and the note.
+void finish_model(const Start& start, const Table& table, const std::string& data_sha256,
+                  double l2, double relative_gradient, const Exec& exec, Model& model) {
+  if (model.task.rate) {
+    const Matrix p = all_probabilities(*model.head, start.rows(), model.theta, exec);
+    model.task.threshold = threshold_for_rate(p, *model.task.rate);
     model.task.rate.reset();
   }
   model.note = {.rows = table.rows(),
-                .l2 = trained.summary.l2,
-                .relative_gradient = trained.summary.relative_gradient,
+                .l2 = l2,
+                .relative_gradient = relative_gradient,
                 .data = table.source,
                 .data_sha256 = data_sha256,
                 .seed = exec.seed,
                 .row_hashes = row_hashes(table, model.hashed_columns())};
   std::sort(model.note.row_hashes.begin(), model.note.row_hashes.end());
+}
+
+}  // namespace
+
+TrainModelResult train_model(const Table& table, Task task, const std::string& data_sha256,
+                             const TrainOptions& options, const Exec& exec) {
+  const Start start = start_model(table, std::move(task), exec);
+  const LinearHead head(start.X->cols(), start.outputs);
+  TrainResult trained = train_linear(head, start.rows(), options, exec);
+  TrainModelResult result{
+      .model = start.model, .summary = trained.summary, .adam = std::nullopt};
+  result.model.head = std::make_shared<LinearHead>(head);
+  result.model.theta = std::move(trained.theta);
+  finish_model(start, table, data_sha256, trained.summary.l2,
+               trained.summary.relative_gradient, exec, result.model);
+  return result;
+}
+
+TrainModelResult train_mlp(const Table& table, Task task, const std::string& data_sha256,
+                           const MlpOptions& options, const Exec& exec) {
+  const Start start = start_model(table, std::move(task), exec);
+  std::vector<Index> widths = options.hidden;
+  widths.insert(widths.begin(), start.X->cols());
+  widths.push_back(start.outputs);
+  const auto head = std::make_shared<const MlpHead>(std::move(widths), options.activation);
+  AdamResult trained = train_adam(*head, start.rows(), options.adam, exec);
+  TrainModelResult result{.model = start.model, .summary = {}, .adam = trained.summary};
+  result.model.head = head;
+  result.model.theta = std::move(trained.theta);
+  finish_model(start, table, data_sha256, trained.summary.l2,
+               trained.summary.relative_gradient, exec, result.model);
   return result;
 }
 
@@ -102,7 +138,14 @@ TrainModelResult train_without(const Model& model, const Table& table,
     if (dropped || model.backbone->encoder().find(column.name) == nullptr)
       task.ignore.push_back(column.name);
   }
-  return train_model(table, task, "", {.l2 = model.note.l2}, exec);
+  const auto* head = dynamic_cast<const MlpHead*>(model.head.get());
+  if (head == nullptr) return train_model(table, task, "", {.l2 = model.note.l2}, exec);
+  const std::vector<Index> widths = head->widths();
+  return train_mlp(table, task, "",
+                   {.hidden = {widths.begin() + 1, widths.end() - 1},
+                    .activation = head->activation(),
+                    .adam = {.l2 = model.note.l2}},
+                   exec);
 }
 
 }  // namespace fmd

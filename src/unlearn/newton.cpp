@@ -28,12 +28,13 @@ Vector gradient_sum(const Head& head, const Vector& theta, const Rows& rows,
              [&](ValueAndVector& state, Index b) {
                Scratch scratch;
                Matrix z;
+               Tape tape;
                const FeatureBlock block = rows.block(b, scratch);
-               head.logits(block, theta, z);
+               head.logits(block, theta, z, &tape);
                state.value += block_loss_gradient(rows, b * kBlockRows, z);
                for (Index i = 0; i < z.rows() && !weight.empty(); ++i)
                  z.row(i) *= weight[static_cast<std::size_t>(b * kBlockRows + i)];
-               head.vjp(block, theta, z, state.vector);
+               head.vjp(block, theta, tape, z, state.vector);
              },
              exec)
       .vector;

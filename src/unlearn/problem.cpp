@@ -128,7 +128,7 @@ void SolveProblem::add_rows(Point& point) const {
           point.p.row(entry) = p.tail(outputs).transpose();
           dz.row(i) = w * dp.tail(outputs).transpose();
         }
-        head_.vjp(block, point.theta, dz, state.vector);
+        head_.vjp(block, point.theta, {}, dz, state.vector);
       },
       exec_);
   point.value += sum.value;
@@ -188,7 +188,7 @@ void SolveProblem::pair_block(Point& point, std::size_t set, Index b, double& va
     z.row(i) = (slope_c + slope_bar).transpose();
     dz.row(i) = slope_bar.transpose();
   }
-  head_.vjp(block, point.theta, z, gradient);
+  head_.vjp(block, point.theta, {}, z, gradient);
   subtract_delta_vjp(d, dz, gradient);
 }
 

@@ -15,7 +15,7 @@ Vector SolveProblem::pair_product(const Point& point, const Vector& v, std::size
     const FeatureBlock block = pairs_[set].c.block(b, scratch);
     const Delta& d = delta(set, b, spare);
     Matrix u, du;
-    head_.jvp(block, point.theta, v, u);
+    head_.jvp(block, point.theta, {}, v, u);
     delta_logits(d, outputs, v, du);
     Vector pbar(outputs), ubar(outputs), r(outputs), rbar(outputs), h(outputs),
         hbar(outputs);
@@ -44,7 +44,7 @@ Vector SolveProblem::pair_product(const Point& point, const Vector& v, std::size
       u.row(i) += pull * (h - hbar).transpose();
       du.row(i) -= pull * hbar.transpose();
     }
-    head_.vjp(block, point.theta, u, state.vector);
+    head_.vjp(block, point.theta, {}, u, state.vector);
     subtract_delta_vjp(d, du, state.vector);
   };
   return reduce<ValueAndVector>(
@@ -61,14 +61,14 @@ Vector SolveProblem::product(const Point& point, const Vector& v, double hold_sc
       Scratch scratch;
       const FeatureBlock block = rows_.block(b, scratch);
       Matrix u;
-      head_.jvp(block, point.theta, v, u);
+      head_.jvp(block, point.theta, {}, v, u);
       Vector r(u.cols());
       for (Index i = 0; i < block.rows; ++i) {
         const Index entry = b * kBlockRows + i;
         apply_slope(row_of(point.p, entry), row_of(u, i), all_of(r));
         u.row(i) = options_.anchor * rows_.weight_of(entry) / row_weight_ * r.transpose();
       }
-      head_.vjp(block, point.theta, u, state.vector);
+      head_.vjp(block, point.theta, {}, u, state.vector);
     };
     result += hold_scale * reduce<ValueAndVector>(
                                block_count(rows_.size()),

@@ -89,7 +89,7 @@ TEST_P(HessianCases, IsTheNaiveSumOfSlopes) {
   // H v = sum_i w J^T S J v
   const Vector v = random_vector(theta.size(), 9);
   Matrix u, r(70, c.outputs);
-  head.jvp(block, theta, v, u);
+  head.jvp(block, theta, {}, v, u);
   const auto outputs = static_cast<std::size_t>(c.outputs);
   for (Index i = 0; i < 70; ++i) {
     apply_softmax_slope({p.data() + i * p.cols(), static_cast<std::size_t>(p.cols())},
@@ -98,7 +98,7 @@ TEST_P(HessianCases, IsTheNaiveSumOfSlopes) {
     r.row(i) *= w[static_cast<std::size_t>(i)];
   }
   Vector expected = Vector::Zero(theta.size());
-  head.vjp(block, theta, r, expected);
+  head.vjp(block, theta, {}, r, expected);
   EXPECT_CLOSE(sum.matrix() * v, expected, 1e-12);
   EXPECT_EQ(sum.rows(), 70);
 }

@@ -10,6 +10,7 @@
 #include "fmd/core/file.h"
 #include "fmd/data/csv.h"
 #include "fmd/formats/safetensors.h"
+#include "fmd/model/mlp_head.h"
 #include "support/close.h"
 #include "support/problems.h"
 
@@ -44,6 +45,46 @@ Model small_model(Index outputs = 1) {
                 .row_hashes = row_hashes(table, model.hashed_columns())};
   std::sort(model.note.row_hashes.begin(), model.note.row_hashes.end());
   return model;
+}
+
+Model small_network() {
+  Model model = small_model();
+  model.head = make_head({model.backbone->cols(), 4, 3, 1}, Activation::gelu);
+  model.theta = test::random_vector(model.head->parameters(), 4);
+  return model;
+}
+
+TEST(ModelFile, HiddenLayersAreKept) {
+  const Model model = small_network();
+  const Bytes bytes = model_bytes(model);
+  const Model back = parse_model(bytes, "network");
+  EXPECT_EQ(back.head->widths(), model.head->widths());
+  EXPECT_EQ(dynamic_cast<const MlpHead&>(*back.head).activation(), Activation::gelu);
+  EXPECT_EQ(back.theta, model.theta);
+  EXPECT_EQ(model_bytes(back), bytes);
+  const Safetensors file = Safetensors::parse(bytes, "network");
+  EXPECT_EQ(file.tensors.at("head.1.weight").shape, (std::vector<Index>{3, 4}));
+}
+
+TEST(ModelFile, DamagedHiddenLayersAreNamed) {
+  const Bytes bytes = model_bytes(small_network());
+  const auto error = [&](const std::string& head) {
+    Safetensors file = Safetensors::parse(bytes, "good");
+    file.metadata["fmd.head"] = head;
+    return file.write();
+  };
+  const auto open = [](const Bytes& damaged) { (void)parse_model(damaged, "m"); };
+  EXPECT_ERROR(open(error("{")), ErrorKind::bad_model, "'fmd.head' cannot be read");
+  EXPECT_ERROR(open(error(R"({"activation": "selu", "hidden": [4, 3]})")),
+               ErrorKind::bad_model, "activation is 'selu'");
+  EXPECT_ERROR(open(error(R"({"activation": "relu", "hidden": []})")), ErrorKind::bad_model,
+               "0 hidden layers");
+  EXPECT_ERROR(open(error(R"({"activation": "relu", "hidden": [4, -3]})")),
+               ErrorKind::bad_model, "a width of -3");
+  EXPECT_ERROR(open(error(R"({"activation": "relu", "hidden": [4, 4611686018427387904]})")),
+               ErrorKind::bad_model, "tensor 'head.1.weight' has shape 3 x 4");
+  EXPECT_ERROR(open(error(R"({"activation": "relu", "hidden": [4, 3, 2]})")),
+               ErrorKind::bad_model, "tensor 'head.3.weight' is missing");
 }
 
 // The model's file with something changed in it.
@@ -169,7 +210,7 @@ TEST(TableBackbone, FlipsOnlyTheAttribute) {
   const PairPlan plan = flip_plan(sex);
   const auto c = model.backbone->features(table, plan.row, {});
   const auto cbar =
-      model.backbone->flipped(*model.backbone->features(table, {}, {}), sex, plan);
+      model.backbone->flipped(*model.backbone->features(table, {}, {}), sex, plan, {});
   const Rows a{c.get(), {}, {}, {}}, b{cbar.get(), {}, {}, {}};
   const Matrix z = all_logits(*model.head, a, model.theta, {});
   const Matrix flipped = all_logits(*model.head, b, model.theta, {});

@@ -46,7 +46,7 @@ class AdultProofSlow : public testing::Test {
       targets_.push_back(
           {measures_.back().get(), {&set_, test_.rows(), test_.attributes[sex].code}});
     }
-    result_ = influence(*model_.head, train_.rows(), model_.theta, targets_,
+    result_ = influence(linear_head(model_), train_.rows(), model_.theta, targets_,
                         {{.l2 = model_.note.l2}}, exec());
   }
 
@@ -57,7 +57,7 @@ class AdultProofSlow : public testing::Test {
     std::vector<std::vector<double>> real(targets_.size());
     for (const Index row : rows) {
       const Vector theta =
-          refit_without(*model_.head, train_.rows(), model_.theta, std::vector{row},
+          refit_without(linear_head(model_), train_.rows(), model_.theta, std::vector{row},
                         {.l2 = model_.note.l2, .relative_gradient = 1e-12}, exec());
       for (std::size_t j = 0; j < targets_.size(); ++j)
         real[j].push_back(gap_of(targets_[j], *model_.head, theta, false, exec()).value -

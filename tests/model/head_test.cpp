@@ -140,11 +140,11 @@ TEST_P(HeadCases, ProductsAreThoseOfTheJacobian) {
   const Matrix J = test::numeric_jacobian(logits, theta);
   const Vector v = random_vector(theta.size(), 13);
   Matrix u;
-  head.jvp(block, theta, v, u);
+  head.jvp(block, theta, {}, v, u);
   EXPECT_CLOSE(flat(u), J * v, 1e-8);
   const Vector h = random_vector(60 * c.outputs, 14);
   Vector into = v;
-  head.vjp(block, theta, Eigen::Map<const Matrix>(h.data(), 60, c.outputs), into);
+  head.vjp(block, theta, {}, Eigen::Map<const Matrix>(h.data(), 60, c.outputs), into);
   EXPECT_CLOSE(into, v + J.transpose() * h, 1e-8);
 }
 

@@ -73,11 +73,11 @@ TEST(NewtonProofSlow, RemovingAgreesWithARefit) {
   const double n = static_cast<double>(train.table.rows());
   InfluenceOptions influence_options;
   influence_options.curvature.l2 = model.note.l2;
-  const InfluenceResult found =
-      influence(*model.head, train.rows(), model.theta, {target}, influence_options, exec);
+  const InfluenceResult found = influence(linear_head(model), train.rows(), model.theta,
+                                          {target}, influence_options, exec);
   const Vector change = found.change.col(0);
   const auto inverse = make_cholesky(
-      hessian(*model.head, train.rows(), model.theta, {.l2 = model.note.l2}, exec));
+      hessian(linear_head(model), train.rows(), model.theta, {.l2 = model.note.l2}, exec));
   const auto gap = [&](const Vector& theta) {
     return evaluate(*measure, target.data, *model.head, theta, false, exec).value;
   };
@@ -89,8 +89,8 @@ TEST(NewtonProofSlow, RemovingAgreesWithARefit) {
     Rows kept = train.rows();
     kept.weight = weight;
     const Vector refit =
-        train_linear(*model.head, kept, {.l2 = model.note.l2, .rows_in_mean = n}, exec,
-                     model.theta)
+        train_linear(linear_head(model), kept, {.l2 = model.note.l2, .rows_in_mean = n},
+                     exec, model.theta)
             .theta;
     const Vector step = unlearn_rows(*model.head, model.theta, train.rows(rows), *inverse,
                                      {.step_scale = 1 / n}, exec)

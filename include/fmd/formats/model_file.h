@@ -18,8 +18,10 @@ namespace fmd {
 
 // The model as a .safetensors file: head.weight [outputs, features] F64, head.bias
 // [outputs] F64, training.row_hashes [rows] I64; metadata fmd.format, fmd.task,
-// fmd.encoder, fmd.training (JSON texts). Other languages' safetensors libraries read it.
-// Same model, same bytes.
+// fmd.encoder, fmd.training (JSON texts). With hidden layers: head.0.weight, head.0.bias,
+// head.1.weight ... from the lowest layer on, and metadata fmd.head {"activation": "relu",
+// "hidden": [100, 100]}. Other languages' safetensors libraries read it. Same model, same
+// bytes. Not for a split model: see with_top().
 [[nodiscard]] Bytes model_bytes(const Model& model);
 
 // Byte ranges that turn one file back into another: what OUT.undo holds.

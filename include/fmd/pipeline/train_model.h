@@ -1,15 +1,21 @@
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "fmd/core/exec.h"
 #include "fmd/data/table.h"
+#include "fmd/fit/adam.h"
 #include "fmd/fit/train.h"
+#include "fmd/model/mlp_head.h"
 #include "fmd/model/model.h"
 
 namespace fmd {
 
 struct TrainModelResult {
   Model model;
-  TrainSummary summary;
+  TrainSummary summary;             // of a linear model; not_run for others
+  std::optional<AdamSummary> adam;  // of a model with hidden layers
 };
 
 // A logistic regression (two classes) or softmax regression from a table: encoder fitted on
@@ -20,7 +26,18 @@ struct TrainModelResult {
                                            const std::string& data_sha256,
                                            const TrainOptions& options, const Exec& exec);
 
-// The same without the given columns: the honest comparison for every repair.
+struct MlpOptions {
+  std::vector<Index> hidden = {100, 100};  // widths of the hidden layers, the lowest first
+  Activation activation = Activation::relu;
+  AdamOptions adam;
+};
+
+// The same with hidden layers, trained by Adam with early stopping.
+[[nodiscard]] TrainModelResult train_mlp(const Table& table, Task task,
+                                         const std::string& data_sha256,
+                                         const MlpOptions& options, const Exec& exec);
+
+// The same kind of model without the given columns: the honest comparison for every repair.
 [[nodiscard]] TrainModelResult train_without(const Model& model, const Table& table,
                                              const std::vector<std::string>& columns,
                                              const Exec& exec);

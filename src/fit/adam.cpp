@@ -1,0 +1,212 @@
+#include "fmd/fit/adam.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/check.h"
+#include "core/sums.h"
+#include "fmd/core/rng.h"
+#include "model/block_loss.h"
+
+namespace fmd {
+namespace {
+
+constexpr double kFirstDecay = 0.9, kSecondDecay = 0.999, kFloor = 1e-8;
+// Rows whose gradient one thread works out. Part of the result's definition, as blocks are.
+constexpr Index kPieceRows = 128;
+
+void validate(const Head& head, const Rows& rows, const AdamOptions& o,
+              const Vector& start) {
+  require_option(o.l2 >= 0 || o.l2 == -1, "train", "l2", o.l2, ">= 0, or -1 for 1/n");
+  require_option(o.epochs >= 1, "train", "epochs", o.epochs, ">= 1");
+  require_option(o.batch >= 1, "train", "batch", o.batch, ">= 1");
+  require_option(o.learning_rate > 0 && std::isfinite(o.learning_rate), "train",
+                 "learning_rate", o.learning_rate, "> 0");
+  require_option(o.validation >= 0 && o.validation <= 0.5, "train", "validation",
+                 o.validation, "from 0 to .5");
+  require_option(o.patience >= 1, "train", "patience", o.patience, ">= 1");
+  if (rows.X == nullptr || rows.size() == 0)
+    throw Error(ErrorKind::bad_data, "train: there are no rows", "give at least one row");
+  require_size("train", "a row of features", rows.X->cols(), head.inputs());
+  require_size("train", "y", static_cast<Index>(rows.y.size()), rows.X->rows());
+  if (!rows.weight.empty())
+    require_size("train", "weight", static_cast<Index>(rows.weight.size()), rows.X->rows());
+  if (start.size() > 0) require_size("train", "start", start.size(), head.parameters());
+}
+
+// Row numbers to learn from and to stop by.
+struct Parts {
+  std::vector<Index> training, validation;
+};
+
+Parts draw_parts(const Rows& rows, double share, std::uint64_t seed) {
+  Rng rng(seed, "validation rows");
+  std::vector<Index> order = permutation(rows.size(), rng);
+  for (Index& entry : order) entry = rows.row(entry);
+  const auto held = static_cast<Index>(share * static_cast<double>(rows.size()));
+  Parts parts{{order.begin() + held, order.end()}, {order.begin(), order.begin() + held}};
+  std::sort(parts.validation.begin(), parts.validation.end());
+  std::sort(parts.training.begin(), parts.training.end());
+  return parts;
+}
+
+double total_weight(const Rows& rows, const std::vector<Index>& numbers) {
+  double total = 0;
+  for (const Index row : numbers)
+    total += rows.weight.empty() ? 1 : rows.weight[static_cast<std::size_t>(row)];
+  return total;
+}
+
+// Sum of w_i grad L_i over some row numbers.
+Vector gradient_sum(const Head& head, const Rows& rows, std::span<const Index> numbers,
+                    const Vector& theta, const Exec& exec) {
+  const auto count = static_cast<Index>(numbers.size());
+  return reduce<Sums>((count + kPieceRows - 1) / kPieceRows,
+                      [&] { return Sums{Vector::Zero(head.parameters())}; },
+                      [&](Sums& sums, Index piece) {
+                        const Index first = piece * kPieceRows;
+                        const Rows part{rows.X, rows.y, rows.weight,
+                                        numbers.subspan(static_cast<std::size_t>(first),
+                                                        static_cast<std::size_t>(std::min(
+                                                            kPieceRows, count - first)))};
+                        Scratch scratch;
+                        Matrix z;
+                        Tape tape;
+                        const FeatureBlock block = part.X->gather(part.subset, scratch);
+                        head.logits(block, theta, z, &tape);
+                        (void)block_loss_gradient(part, 0, z);
+                        head.vjp(block, theta, tape, z, sums.values);
+                      },
+                      exec)
+      .values;
+}
+
+// Mean log loss over some rows, weighted.
+double mean_loss(const Head& head, const Rows& rows, const Vector& theta,
+                 const Exec& exec) {
+  const Vector sum = reduce<Sums>(
+                         block_count(rows.size()), [] { return Sums{Vector::Zero(2)}; },
+                         [&](Sums& sums, Index b) {
+                           Scratch scratch;
+                           Matrix z;
+                           head.logits(rows.block(b, scratch), theta, z);
+                           for (Index i = 0; i < z.rows(); ++i)
+                             sums.values[1] += rows.weight_of(b * kBlockRows + i);
+                           sums.values[0] += block_loss_gradient(rows, b * kBlockRows, z);
+                         },
+                         exec)
+                         .values;
+  return sum[0] / sum[1];
+}
+
+// Adam's memory.
+class Adam {
+ public:
+  Adam(Index parameters, double learning_rate)
+      : first_(Vector::Zero(parameters)),
+        second_(Vector::Zero(parameters)),
+        rate_(learning_rate) {}
+
+  void step(const Vector& gradient, Vector& theta) {
+    ++steps_;
+    const double first_share = 1 - std::pow(kFirstDecay, steps_),
+                 second_share = 1 - std::pow(kSecondDecay, steps_);
+    for (Index j = 0; j < theta.size(); ++j) {
+      const double g = gradient[j];
+      first_[j] = kFirstDecay * first_[j] + (1 - kFirstDecay) * g;
+      second_[j] = kSecondDecay * second_[j] + (1 - kSecondDecay) * g * g;
+      theta[j] -= rate_ * (first_[j] / first_share) /
+                  (std::sqrt(second_[j] / second_share) + kFloor);
+    }
+  }
+
+ private:
+  Vector first_, second_;
+  double rate_;
+  int steps_ = 0;
+};
+
+// One pass over the rows in an order of its own.
+void run_epoch(const Head& head, const Rows& rows, const std::vector<Index>& numbers,
+               const AdamOptions& options, double l2, int epoch, const Exec& exec,
+               Adam& adam, Vector& theta) {
+  Rng rng(exec.seed, "minibatches", static_cast<std::uint64_t>(epoch));
+  std::vector<Index> order = permutation(static_cast<Index>(numbers.size()), rng);
+  for (Index& entry : order) entry = numbers[static_cast<std::size_t>(entry)];
+  const auto batch = static_cast<std::size_t>(options.batch);
+  for (std::size_t first = 0; first < order.size(); first += batch) {
+    const std::size_t count = std::min(batch, order.size() - first);
+    const std::span<const Index> some(order.data() + first, count);
+    Vector gradient = gradient_sum(head, rows, some, theta, exec);
+    gradient /= static_cast<double>(count);
+    gradient += ridge_gradient(head, theta, l2);
+    adam.step(gradient, theta);
+  }
+}
+
+}  // namespace
+
+Vector initial_theta(const Head& head, std::uint64_t seed) {
+  const std::vector<Index> widths = head.widths();
+  Vector theta(head.parameters());
+  double* to = theta.data();
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
+    Rng rng(seed, "initial weights", l);
+    const bool last = l + 2 == widths.size();
+    const double size =
+        std::sqrt((last ? 1.0 : 2.0) / static_cast<double>(std::max<Index>(1, widths[l])));
+    for (Index k = 0; k < widths[l + 1]; ++k) {
+      for (Index j = 0; j < widths[l]; ++j) *to++ = size * rng.normal();
+      *to++ = 0;
+    }
+  }
+  return theta;
+}
+
+AdamResult train_adam(const Head& head, const Rows& rows, const AdamOptions& options,
+                      const Exec& exec, const Vector& start) {
+  validate(head, rows, options, start);
+  const double l2 = options.l2 >= 0 ? options.l2 : 1 / static_cast<double>(rows.size());
+  const Parts parts = draw_parts(rows, options.validation, exec.seed);
+  const Rows held{rows.X, rows.y, rows.weight, parts.validation};
+  const bool stops = total_weight(rows, parts.validation) > 0;
+  Vector theta = start.size() > 0 ? start : initial_theta(head, exec.seed);
+  const double first_gradient = objective(head, rows, theta, l2, 0, exec).gradient.norm();
+
+  AdamResult result;
+  AdamSummary& s = result.summary;
+  s.l2 = l2;
+  s.validation_rows = static_cast<Index>(parts.validation.size());
+  s.validation_loss =
+      stops ? mean_loss(head, held, theta, exec) : std::numeric_limits<double>::quiet_NaN();
+  s.status = AdamStatus::all_epochs;
+  result.theta = theta;
+  Adam adam(theta.size(), options.learning_rate);
+  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
+    exec.report("training", epoch - 1, options.epochs);
+    run_epoch(head, rows, parts.training, options, l2, epoch, exec, adam, theta);
+    s.epochs = epoch;
+    const double loss = stops ? mean_loss(head, held, theta, exec) : 0;
+    if (!std::isfinite(loss) || !theta.allFinite()) {
+      s.status = AdamStatus::diverged;
+      break;
+    }
+    if (!stops || loss < s.validation_loss) {
+      s.best_epoch = epoch;
+      if (stops) s.validation_loss = loss;
+      result.theta = theta;
+    } else if (epoch - s.best_epoch >= options.patience) {
+      s.status = AdamStatus::stopped_early;
+      break;
+    }
+  }
+  exec.report("training", options.epochs, options.epochs);
+  const Objective F = objective(head, rows, result.theta, l2, 0, exec);
+  s.objective = F.value;
+  s.relative_gradient = first_gradient > 0 ? F.gradient.norm() / first_gradient : 0;
+  return result;
+}
+
+}  // namespace fmd
