@@ -17,6 +17,7 @@
 #include "fmd/core/parallel.h"
 #include "fmd/core/rng.h"
 #include "fmd/core/types.h"
+#include "fmd/curvature/gauss_newton.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/data/attribute.h"

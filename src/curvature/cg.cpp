@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/check.h"
-#include "curvature/factor.h"
 
 namespace fmd {
 namespace {
@@ -19,10 +18,10 @@ struct Search {
 
 class Cg final : public InverseHessian {
  public:
-  Cg(HessianProduct product, Matrix L, const CgOptions& options)
-      : product_(std::move(product)), L_(std::move(L)), options_(options) {}
+  Cg(CgSystem system, const CgOptions& options)
+      : system_(std::move(system)), options_(options) {}
 
-  [[nodiscard]] Index dim() const override { return product_.dim(); }
+  [[nodiscard]] Index dim() const override { return system_.dim; }
   [[nodiscard]] double damping() const override { return options_.damping; }
 
   [[nodiscard]] SolveResult apply(const Matrix& b) const override {
@@ -34,7 +33,7 @@ class Cg final : public InverseHessian {
     result.x.resize(b.rows(), b.cols());
     for (Index j = 0; j < b.cols(); ++j)
       result.x.col(j) = searches[static_cast<std::size_t>(j)].x;
-    const Matrix rest = b - product_.apply(result.x);
+    const Matrix rest = b - system_.product(result.x);
     double worst = 0;
     for (Index j = 0; j < b.cols(); ++j) {
       const double size = b.col(j).norm();
@@ -52,12 +51,6 @@ class Cg final : public InverseHessian {
   }
 
  private:
-  [[nodiscard]] Vector precondition(const Vector& rest) const {
-    Eigen::MatrixXd z = rest;
-    solve_factored(L_, z);
-    return z.col(0);
-  }
-
   [[nodiscard]] std::vector<Search> start(const Matrix& b) const {
     std::vector<Search> searches;
     for (Index j = 0; j < b.cols(); ++j) {
@@ -65,7 +58,7 @@ class Cg final : public InverseHessian {
       search.size = search.rest.norm();
       search.active = search.size > 0 && std::isfinite(search.size);
       if (search.active) {
-        search.direction = precondition(search.rest);
+        search.direction = system_.precondition(search.rest);
         search.descent = search.rest.dot(search.direction);
       }
       searches.push_back(std::move(search));
@@ -82,7 +75,7 @@ class Cg final : public InverseHessian {
     Matrix directions(dim(), static_cast<Index>(active.size()));
     for (std::size_t j = 0; j < active.size(); ++j)
       directions.col(static_cast<Index>(j)) = active[j]->direction;
-    const Matrix products = product_.apply(directions);
+    const Matrix products = system_.product(directions);
     for (std::size_t j = 0; j < active.size(); ++j)
       advance(*active[j], products.col(static_cast<Index>(j)));
     return true;
@@ -101,26 +94,23 @@ class Cg final : public InverseHessian {
       search.active = false;
       return;
     }
-    const Vector z = precondition(search.rest);
+    const Vector z = system_.precondition(search.rest);
     const double descent = search.rest.dot(z);
     search.direction = z + descent / search.descent * search.direction;
     search.descent = descent;
   }
 
-  HessianProduct product_;
-  Matrix L_;
+  CgSystem system_;
   CgOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<InverseHessian> make_cg(HessianProduct product, Matrix L,
-                                        const CgOptions& options) {
+std::unique_ptr<InverseHessian> make_cg(CgSystem system, const CgOptions& options) {
   require_option(options.tolerance > 0, "cg", "tolerance", options.tolerance, "> 0");
   require_option(options.max_iterations > 0, "cg", "max_iterations", options.max_iterations,
                  "> 0");
-  require_size("cg", "the preconditioner", L.rows(), product.dim());
-  return std::make_unique<Cg>(std::move(product), std::move(L), options);
+  return std::make_unique<Cg>(std::move(system), options);
 }
 
 }  // namespace fmd

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
-#include "curvature/hessian_product.h"
 #include "fmd/curvature/inverse_hessian.h"
 
 namespace fmd {
@@ -14,10 +14,16 @@ struct CgOptions {
   bool cached = false;  // the preconditioner came from the cache
 };
 
-// H^-1 b by conjugate gradients; L: Cholesky factor of a matrix near H. All right-hand
-// sides share each pass over the rows. The residual that is reported is computed from x,
-// not carried along.
-[[nodiscard]] std::unique_ptr<InverseHessian> make_cg(HessianProduct product, Matrix L,
+// H, and the inverse of a matrix near it.
+struct CgSystem {
+  Index dim = 0;
+  std::function<Matrix(const Matrix&)> product;       // H V, one column per direction
+  std::function<Vector(const Vector&)> precondition;  // symmetric, positive definite
+};
+
+// H^-1 b by conjugate gradients. All right-hand sides share each product. The residual that
+// is reported is computed from x, not carried along.
+[[nodiscard]] std::unique_ptr<InverseHessian> make_cg(CgSystem system,
                                                       const CgOptions& options);
 
 }  // namespace fmd

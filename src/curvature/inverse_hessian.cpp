@@ -7,6 +7,8 @@
 #include "curvature/cg.h"
 #include "curvature/curvature_sample.h"
 #include "curvature/factor_cache.h"
+#include "curvature/hessian_product.h"
+#include "curvature/layered_inverse.h"
 #include "fmd/curvature/hessian.h"
 
 namespace fmd {
@@ -159,20 +161,34 @@ std::unique_ptr<InverseHessian> by_cg(const Setting& s) {
                             [&] { return preconditioner(s, traces, mean); });
   product.set_terms(
       {.n = s.n(), .l2 = s.options.l2, .gauge = mean, .damping = factor.damping});
-  return make_cg(std::move(product), std::move(factor.L),
+  const double damping = factor.damping;
+  const auto shared = std::make_shared<const HessianProduct>(std::move(product));
+  const auto L = std::make_shared<const Matrix>(std::move(factor.L));
+  return make_cg({.dim = shared->dim(),
+                  .product = [shared](const Matrix& V) { return shared->apply(V); },
+                  .precondition = [L](const Vector& v) -> Vector {
+                    Eigen::MatrixXd z = v;
+                    solve_factored(*L, z);
+                    return z.col(0);
+                  }},
                  {.tolerance = s.options.tolerance,
                   .max_iterations = s.options.max_iterations,
-                  .damping = factor.damping,
+                  .damping = damping,
                   .cached = cached});
 }
 
 }  // namespace
 
-std::unique_ptr<InverseHessian> make_inverse_hessian(const LinearHead& head,
-                                                     const Rows& rows, const Vector& theta,
+std::unique_ptr<InverseHessian> make_inverse_hessian(const Head& head, const Rows& rows,
+                                                     const Vector& theta,
                                                      const CurvatureOptions& options,
                                                      const Exec& exec) {
-  const Setting setting{head, rows, theta, options, exec};
+  const auto* linear = dynamic_cast<const LinearHead*>(&head);
+  const bool by_products =
+      options.solver == Solver::lissa || options.solver == Solver::kfac;
+  if (linear == nullptr || by_products)
+    return make_layered_inverse(head, rows, theta, options, exec);
+  const Setting setting{*linear, rows, theta, options, exec};
   validate(setting);
   const Solver solver =
       options.solver == Solver::automatic ? cheaper(setting) : options.solver;
@@ -187,15 +203,20 @@ std::string to_string(Solver solver) {
       return "cholesky";
     case Solver::cg:
       return "cg";
+    case Solver::lissa:
+      return "lissa";
+    case Solver::kfac:
+      return "kfac";
   }
   return "";
 }
 
 Solver parse_solver(const std::string& name) {
-  for (const Solver solver : {Solver::automatic, Solver::cholesky, Solver::cg})
+  for (const Solver solver :
+       {Solver::automatic, Solver::cholesky, Solver::cg, Solver::lissa, Solver::kfac})
     if (name == to_string(solver)) return solver;
   throw Error(ErrorKind::bad_option, fmt::format("solver is {}", name),
-              "write auto, cholesky or cg");
+              "write auto, cholesky, cg, lissa or kfac");
 }
 
 }  // namespace fmd

@@ -210,7 +210,8 @@ TEST(Solvers, BadOptionsAreNamed) {
                ErrorKind::bad_option, "option l2 is -1");
   EXPECT_ERROR(make_inverse_hessian(head, problem.rows(), Vector::Zero(4), {}, {}),
                ErrorKind::bad_shape, "theta");
-  EXPECT_ERROR(parse_solver("newton"), ErrorKind::bad_option, "auto, cholesky or cg");
+  EXPECT_ERROR(parse_solver("newton"), ErrorKind::bad_option,
+               "auto, cholesky, cg, lissa or kfac");
   EXPECT_EQ(parse_solver("cg"), Solver::cg);
 }
 

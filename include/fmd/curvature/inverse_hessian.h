@@ -16,7 +16,7 @@ struct SolveSummary {
   double damping = 0;   // added to the diagonal
   double rcond = 0;  // reciprocal condition number estimate of the undamped H, 0 = unknown
   Index iterations = 0;  // most over the right-hand sides; 0 for direct solvers
-  std::string solver;    // "cholesky" | "cg"
+  std::string solver;    // as to_string(Solver) names it
   bool cached = false;   // the factor came from the cache
 };
 
@@ -48,8 +48,11 @@ struct DampingOptions {
 enum class Solver {
   automatic,  // the cheaper one by counting operations
   cholesky,   // H formed and factored: exact, any number of right-hand sides
-  cg,  // H never formed: passes over the rows, preconditioned with the factor of H on
-       // a few thousand of them
+  cg,     // H never formed: passes over the rows, preconditioned with the factor of H on
+          // a few thousand of them (with hidden layers: with kfac)
+  lissa,  // the Neumann series of H / scale, every row in each step; slow, on request only
+  kfac,   // each layer's block as a Kronecker product: an approximation, any number of
+          // right-hand sides; its residual is reported and seldom small
 };
 
 struct CurvatureOptions {
@@ -58,8 +61,14 @@ struct CurvatureOptions {
   double rows_in_mean =
       0;  // n of F, the rows of the original training set; 0 = rows.size()
   DampingOptions damping = {};
-  double tolerance = 1e-6;     // cg: done at this |H x - b| / |b|; must be > 0
-  Index max_iterations = 500;  // cg: for each right-hand side
+  double tolerance = 1e-6;     // cg, lissa: done at this |H x - b| / |b|; must be > 0
+  Index max_iterations = 500;  // cg, lissa: for each right-hand side
+  // lissa: what H is divided by. 0 = a little above its largest eigenvalue (by Lanczos).
+  // Below half of that the series diverges, which is reported as not converged.
+  double lissa_scale = 0;
+  // Heads with hidden layers: the exact Hessian in place of Gauss-Newton's matrix. It may
+  // have negative eigenvalues; cg stops there, and no Cholesky factor exists.
+  bool exact = false;
   Index preconditioner_rows =
       0;  // cg: 0 = 1,000, or the number of parameters if that is more
   // Folder for factors, made when absent; empty = none is kept. A factor is found again by
@@ -72,10 +81,13 @@ struct CurvatureOptions {
 // H^-1 of the mean Hessian of F at theta over `rows` (training rows, or D_ex with
 // damping.external), with gauge term and damping. Cost for n rows, d inputs, C classes, p
 // parameters: cholesky n d^2 C(C-1)/2 + p^3/3 multiply-adds once, p^2 for each right-hand
-// side; cg 2 n d C for each step of each right-hand side. The rows must outlive the
-// result. Throws Error(bad_option, bad_shape, numerical).
+// side; cg 2 n d C for each step of each right-hand side. With hidden layers H is
+// Gauss-Newton's matrix, a product costs 4 n p and the damping is by rule 1e-2 x mean
+// eigenvalue, estimated by Lanczos where the matrix is not formed; cholesky forms it by p
+// products, up to 4,000 parameters. The head and the rows must outlive the result. Throws
+// Error(bad_option, bad_shape, numerical, unsupported).
 [[nodiscard]] std::unique_ptr<InverseHessian> make_inverse_hessian(
-    const LinearHead& head, const Rows& rows, const Vector& theta,
+    const Head& head, const Rows& rows, const Vector& theta,
     const CurvatureOptions& options, const Exec& exec);
 
 [[nodiscard]] std::string to_string(Solver solver);

@@ -1,0 +1,160 @@
+#include "curvature/kfac.h"
+
+#include <cmath>
+
+#include "core/gemm.h"
+#include "core/sums.h"
+#include "fmd/curvature/hessian.h"
+#include "fmd/curvature/inverse_hessian.h"
+#include "model/block_loss.h"
+
+namespace fmd {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+// Where each layer's A and G stand in one vector of sums, and its parameters in theta.
+struct Place {
+  Index below, width, a, g, start;
+};
+
+std::vector<Place> places_of(const Head& head, Index& total) {
+  const std::vector<Index> widths = head.widths();
+  std::vector<Place> places;
+  Index next = 0, start = 0;
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
+    const Index below = widths[l], width = widths[l + 1];
+    places.push_back({below, width, next, next + (below + 1) * (below + 1), start});
+    next = places.back().g + width * width;
+    start += width * (below + 1);
+  }
+  total = next;
+  return places;
+}
+
+class BlockSums {
+ public:
+  BlockSums(const Head& head, const Vector& theta, const std::vector<Place>& places)
+      : head_(head), theta_(theta), places_(places) {}
+
+  void add(const FeatureBlock& block, const Rows& rows, Index first, Vector& sums) const {
+    Matrix z;
+    Tape tape;
+    head_.logits(block, theta_, z, &tape);
+    Matrix p(z.rows(), classes_of(z.cols()));
+    block_probabilities(z, p);
+    Vector weight(block.rows);
+    for (Index i = 0; i < block.rows; ++i) weight[i] = rows.weight_of(first + i);
+    add_inputs(block, tape, weight, sums);
+    // Expected over labels: p_k times what label k would give. One output: both labels give
+    // the same up to sign.
+    Matrix h(z.rows(), z.cols());
+    for (Index k = 0; k < z.cols(); ++k) {
+      for (Index i = 0; i < z.rows(); ++i) {
+        if (z.cols() == 1) {
+          h(i, 0) = std::sqrt(weight[i] * p(i, 0) * p(i, 1));
+          continue;
+        }
+        const double share = std::sqrt(weight[i] * p(i, k));
+        h.row(i) = -share * p.row(i);
+        h(i, k) += share;
+      }
+      add_outputs(tape, h, sums);
+    }
+  }
+
+ private:
+  void add_inputs(const FeatureBlock& block, const Tape& tape, const Vector& weight,
+                  Vector& sums) const {
+    const Place& first = places_[0];
+    Matrix outer = Matrix::Zero(first.below + 1, first.below + 1);
+    add_weighted_outer(block, {weight.data(), at(weight.size())}, outer);
+    Eigen::Map<Matrix>(sums.data() + first.a, outer.rows(), outer.cols()) += outer;
+    for (std::size_t l = 1; l < places_.size(); ++l) {
+      const Matrix& value = tape.value[l - 1];
+      const Matrix scaled = weight.asDiagonal() * value;
+      gemm(As::transposed, As::is, value.cols(), value.cols(), value.rows(),
+           {scaled.data(), value.cols()}, {value.data(), value.cols()}, 1,
+           {sums.data() + places_[l].a, value.cols()});
+    }
+  }
+
+  void add_outputs(const Tape& tape, const Matrix& h, Vector& sums) const {
+    Matrix delta = h;
+    for (std::size_t l = places_.size(); l-- > 0;) {
+      const Place& place = places_[l];
+      gemm(As::transposed, As::is, place.width, place.width, delta.rows(),
+           {delta.data(), place.width}, {delta.data(), place.width}, 1,
+           {sums.data() + place.g, place.width});
+      if (l == 0) return;
+      Matrix below(delta.rows(), place.below);
+      gemm(As::is, As::is, delta.rows(), place.below, place.width,
+           {delta.data(), place.width}, {theta_.data() + place.start, place.below + 1}, 0,
+           {below.data(), place.below});
+      delta = below.cwiseProduct(tape.slope[l - 1]);
+    }
+  }
+
+  const Head& head_;
+  const Vector& theta_;
+  const std::vector<Place>& places_;
+};
+
+// Eigenvectors of a sum whose lower triangle is there; values are never negative.
+void decompose(const double* sums, Index size, double scale, Matrix& vectors,
+               Vector& values) {
+  Matrix full = scale * Eigen::Map<const Matrix>(sums, size, size);
+  for (Index i = 0; i < size; ++i)
+    for (Index j = i + 1; j < size; ++j) full(i, j) = full(j, i);
+  GeneralisedEigen eigen = generalised_eigen(full, Matrix::Identity(size, size));
+  vectors = std::move(eigen.vectors);
+  values = eigen.values.cwiseMax(0.0);
+}
+
+}  // namespace
+
+Kfac::Kfac(const Head& head, const Rows& rows, const Vector& theta, const Terms& terms,
+           const Exec& exec)
+    : l2_(terms.l2) {
+  Index total = 0;
+  const std::vector<Place> places = places_of(head, total);
+  const BlockSums block_sums(head, theta, places);
+  const Vector sums =
+      reduce<Sums>(
+          block_count(rows.size()), [&] { return Sums{Vector::Zero(total)}; },
+          [&](Sums& state, Index b) {
+            Scratch scratch;
+            block_sums.add(rows.block(b, scratch), rows, b * kBlockRows, state.values);
+          },
+          exec)
+          .values;
+  for (const Place& place : places) {
+    Layer& layer = layers_.emplace_back();
+    layer.start = place.start;
+    const Index inputs = place.below + 1;
+    const double weight = sums[place.a + inputs * inputs - 1];  // of (., 1)(., 1)^T
+    decompose(sums.data() + place.a, inputs, weight > 0 ? 1 / weight : 0, layer.inputs,
+              layer.input_values);
+    decompose(sums.data() + place.g, place.width, 1 / terms.n, layer.outputs,
+              layer.output_values);
+  }
+}
+
+Vector Kfac::solve(const Vector& v, double damping) const {
+  Vector result(v.size());
+  for (const Layer& layer : layers_) {
+    const Index rows = layer.outputs.rows(), cols = layer.inputs.rows();
+    const Eigen::Map<const Matrix> block(v.data() + layer.start, rows, cols);
+    Matrix inside = layer.outputs.transpose() * block * layer.inputs;
+    for (Index k = 0; k < rows; ++k)
+      for (Index j = 0; j < cols; ++j) {
+        const double value = layer.output_values[k] * layer.input_values[j] + l2_ + damping;
+        inside(k, j) = value > 0 ? inside(k, j) / value : 0;
+      }
+    Eigen::Map<Matrix>(result.data() + layer.start, rows, cols) =
+        layer.outputs * inside * layer.inputs.transpose();
+  }
+  return result;
+}
+
+}  // namespace fmd
