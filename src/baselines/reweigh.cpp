@@ -24,7 +24,7 @@ Vector pull_back(const LinearHead& head, const Vector& theta, const Rows& rows,
   for (Index b = 0; b < block_count(rows.size()); ++b) {
     const FeatureBlock block = rows.block(b, scratch);
     const Matrix part = h.segment(b * kBlockRows, block.rows);
-    head.vjp(block, theta, part, sum);
+    head.vjp(block, theta, {}, part, sum);
   }
   return sum;
 }

@@ -101,7 +101,7 @@ class Contest {
                     .problem = {}};
     if (g.reads) g.edit.pairs.push_back(make_flip_pairs(model_, study_, 0, g.edit.rows));
     BaselineProblem& p = g.problem;
-    p.head = *model_.head;
+    p.head = linear_head(model_);
     p.theta = model_.theta;
     p.l2 = model_.note.l2;
     p.threshold = model_.task.threshold;

@@ -195,7 +195,7 @@ AskedPart::AskedPart(const Model& model, const Study& from, std::size_t number,
   weight = plan.weight;
   to = plan.to;
   if (model.backbone->reads(attribute)) {
-    flipped = model.backbone->flipped(*study.X, attribute, plan);
+    flipped = model.backbone->flipped(*study.X, attribute, plan, {});
   } else {  // the features stay; methods that need the attribute are told another one
     FeaturePatch nothing;
     nothing.entries.resize(attribute.values.size());

@@ -17,16 +17,16 @@ using Fitted = std::vector<BaselineCandidate>;
 BaselineCandidate with_head(const CompareGround& ground, std::string setting,
                             Vector theta) {
   return {std::move(setting),
-          [head = *ground.model.head, threshold = ground.model.task.threshold,
+          [head = linear_head(ground.model), threshold = ground.model.task.threshold,
            theta = std::move(theta)](const BaselineRows& asked, const Exec& exec) {
             return head_answers(head, theta, threshold, asked.rows, exec);
           }};
 }
 
 Fitted tempered(const CompareGround& g, const Exec& exec) {
-  const double T = best_temperature(*g.model.head, g.model.theta, g.edit.view(), exec);
+  const double T = best_temperature(linear_head(g.model), g.model.theta, g.edit.view(), exec);
   return {
-      with_head(g, fmt::format("T={:.3g}", T), temper(*g.model.head, g.model.theta, T))};
+      with_head(g, fmt::format("T={:.3g}", T), temper(linear_head(g.model), g.model.theta, T))};
 }
 
 // To the share of favourable labels: what a shift alone does.
@@ -37,7 +37,7 @@ Fitted shifted(const CompareGround& g, const Exec& exec) {
     labels += g.study.y[static_cast<std::size_t>(row)] == favorable;
   const double rate = labels / static_cast<double>(g.edit.rows.size());
   return {with_head(g, fmt::format("rate={:.3g}", rate),
-                    shift_to_rate(*g.model.head, g.model.theta, g.edit.view(),
+                    shift_to_rate(linear_head(g.model), g.model.theta, g.edit.view(),
                                   g.model.task.threshold, favorable, rate, exec))};
 }
 
@@ -52,7 +52,7 @@ Fitted retrained(const CompareGround& g, const Exec& exec) {
   const std::vector<std::int32_t> to(all.size(), 0);
   const std::unique_ptr<Features> X = make_patched(*rows.X, all, nothing, to);
   const Rows without{.X = X.get(), .y = rows.y, .weight = rows.weight, .subset = {}};
-  Vector theta = train_linear(*g.model.head, without, {.l2 = g.model.note.l2}, exec).theta;
+  Vector theta = train_linear(linear_head(g.model), without, {.l2 = g.model.note.l2}, exec).theta;
   for (Index k = 0; k < g.model.head->outputs(); ++k)
     for (const Index f : g.problem.attribute_features)
       theta[k * (g.model.head->inputs() + 1) + f] = 0;
@@ -65,7 +65,7 @@ Fitted fine_tuned(const CompareGround& g, const Exec& exec) {
       .anchor = 0, .fit = 1, .lambda = 0, .mu = g.model.note.l2, .gaps = {}};
   return {with_head(
       g, "",
-      solve(*g.model.head, g.model.theta, g.edit.view(), g.edit.sets(), options, exec)
+      solve(linear_head(g.model), g.model.theta, g.edit.view(), g.edit.sets(), options, exec)
           .theta)};
 }
 
