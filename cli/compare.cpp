@@ -1,5 +1,7 @@
 #include "fmd/pipeline/compare.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -16,7 +18,7 @@ struct Args {
   TaskOverrides flags;
   GroupsFile groups;
   std::string data, model, train, out, split_out, methods;
-  std::vector<std::string> scores;
+  std::vector<std::string> scores, pair_scores;
   CompareOptions options;
   bool force = false;
 };
@@ -84,15 +86,37 @@ CompareInput read_input(const Args& args, const Exec& exec) {
   return input;
 }
 
+struct NamedFile {
+  std::string name, file;
+};
+
+NamedFile named_file(const std::string& flag, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    throw Error(ErrorKind::bad_option,
+                fmt::format("{} {}: a name and a file are needed", flag, text),
+                fmt::format("write {} NAME=FILE", flag));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 void read_outside(const Args& args, CompareInput& input) {
   for (const std::string& text : args.scores) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("--with-scores {}: a name and a file are needed", text),
-                  "write --with-scores NAME=FILE");
+    const NamedFile scores = named_file("--with-scores", text);
+    input.outside.push_back({scores.name, read_data(scores.file)});
+  }
+  for (const std::string& text : args.pair_scores) {
+    const NamedFile pairs = named_file("--with-pair-scores", text);
+    const auto owner =
+        std::find_if(input.outside.begin(), input.outside.end(),
+                     [&](const OutsideScores& o) { return o.name == pairs.name; });
+    if (owner == input.outside.end()) {
+      throw Error(
+          ErrorKind::bad_option,
+          fmt::format("--with-pair-scores {}: no --with-scores has this name", pairs.name),
+          fmt::format("add --with-scores {}=FILE", pairs.name));
     }
-    input.outside.push_back({text.substr(0, equals), read_data(text.substr(equals + 1))});
+    owner->pairs = read_data(pairs.file);
   }
 }
 
@@ -163,6 +187,9 @@ void add_compare(CLI::App& app) {
   cmd->add_option("--parts", o.parts, "Shares: train=.4,edit=.15,holdout=.15,test=.3");
   cmd->add_option("--with-scores", args->scores,
                   "NAME=FILE: scores of another program; may be repeated")
+      ->allow_extra_args(false);
+  cmd->add_option("--with-pair-scores", args->pair_scores,
+                  "NAME=FILE: its scores of the rows that fmd pairs made, for the flip gap")
       ->allow_extra_args(false);
   cmd->add_option("--split-out", args->split_out, "Where to write the part of every row");
   cmd->add_option("-o,--out", args->out, "Where to write the JSON report");

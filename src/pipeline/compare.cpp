@@ -73,7 +73,7 @@ class Contest {
  private:
   struct OutsideAnswers {
     std::string name;
-    Answers answers;
+    Told told;
   };
 
   // Flips are of the attribute in question alone.
@@ -251,9 +251,16 @@ class Contest {
   }
 
   [[nodiscard]] std::vector<OutsideAnswers> outside_answers() const {
+    std::vector<std::pair<Index, std::int32_t>> pairs;
+    for (std::size_t k = 0; k < test_.place.size(); ++k)
+      pairs.emplace_back(test_.rows[static_cast<std::size_t>(test_.place[k])], test_.to[k]);
     std::vector<OutsideAnswers> all;
-    for (const OutsideScores& o : input_.outside)
-      all.push_back({o.name, outside_scores(o, model_.task, input_.data, rows_.test)});
+    for (const OutsideScores& o : input_.outside) {
+      all.push_back({o.name, {}});
+      all.back().told.c = outside_scores(o, model_.task, input_.data, rows_.test);
+      if (o.pairs && test_.flips)
+        all.back().told.bar = outside_pair_scores(o, model_.task, test_.attribute, pairs);
+    }
     return all;
   }
 
@@ -264,10 +271,9 @@ class Contest {
     out.kind = "outside";
     out.needs = "not known";
     out.candidates = 1;
-    const Told told{outside.answers, {}};
-    out.test = measure_answers(test_, told, before_test_, how(options_.replicates), exec_);
-    out.test.flip_reason = out.holdout.flip_reason = "no_pair_scores";
-    out.holdout.group_reason = "not_asked";
+    out.test =
+        measure_answers(test_, outside.told, before_test_, how(options_.replicates), exec_);
+    if (!out.test.co.defined()) out.test.flip_reason = "no_pair_scores";
     return out;
   }
 

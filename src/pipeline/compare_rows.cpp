@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,18 @@ std::vector<Part> shares(const CompareInput& input, const CompareOptions& option
         fmt::format("name each once, e.g. {}", usual));
   }
   return parts;
+}
+
+// Probabilities and the decisions that follow from them.
+Answers answers_of(const Table& scores, Task task) {
+  task.label.clear();
+  const Scored scored = read_scores(scores, task);
+  Answers answers;
+  answers.p = scored.p;
+  answers.decision = Matrix::Zero(scored.p.rows(), scored.p.cols());
+  for (Index i = 0; i < scored.p.rows(); ++i)
+    answers.decision(i, scored.decision[static_cast<std::size_t>(i)]) = 1;
+  return answers;
 }
 
 }  // namespace
@@ -155,15 +168,31 @@ Answers outside_scores(const OutsideScores& outside, const Task& task, const Tab
     }
     wanted.push_back(place[static_cast<std::size_t>(r)]);
   }
-  Task unlabelled = task;
-  unlabelled.label.clear();
-  const Scored scored = read_scores(select(scores, wanted), unlabelled);
-  Answers answers;
-  answers.p = scored.p;
-  answers.decision = Matrix::Zero(scored.p.rows(), scored.p.cols());
-  for (Index i = 0; i < scored.p.rows(); ++i)
-    answers.decision(i, scored.decision[static_cast<std::size_t>(i)]) = 1;
-  return answers;
+  return answers_of(select(scores, wanted), task);
+}
+
+Answers outside_pair_scores(const OutsideScores& outside, const Task& task,
+                            const Attribute& attribute,
+                            const std::vector<std::pair<Index, std::int32_t>>& pairs) {
+  const Table& scores = *outside.pairs;
+  const Column& row = scores.column("fmd_row");
+  const Column& to = scores.column("fmd_to");
+  std::map<std::pair<std::string, std::string>, Index> place;
+  for (Index i = 0; i < scores.rows(); ++i) place[{row.text(i), to.text(i)}] = i;
+  std::vector<Index> wanted;
+  for (const auto& [number, value] : pairs) {
+    const std::string& name = attribute.values[static_cast<std::size_t>(value)];
+    const auto found = place.find({std::to_string(number + 1), name});
+    if (found == place.end()) {
+      throw Error(
+          ErrorKind::bad_data,
+          fmt::format("{}: fmd_row {} with fmd_to {} is missing, a test row", scores.source,
+                      number + 1, name),
+          fmt::format("score the rows of: fmd pairs DATA --flip {}", attribute.name));
+    }
+    wanted.push_back(found->second);
+  }
+  return answers_of(select(scores, wanted), task);
 }
 
 }  // namespace fmd

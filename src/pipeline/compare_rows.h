@@ -1,8 +1,10 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "fmd/baselines/baseline.h"
+#include "fmd/data/attribute.h"
 #include "fmd/pipeline/compare.h"
 
 namespace fmd {
@@ -27,5 +29,11 @@ void validate(const CompareInput& input, const CompareOptions& options);
 // row that is missing or there twice, and what read_scores() throws.
 [[nodiscard]] Answers outside_scores(const OutsideScores& outside, const Task& task,
                                      const Table& data, const std::vector<Index>& test);
+
+// Its answers to the pairs (row of DATA, value of the attribute), in their order; the pairs
+// of outside must be given. Throws Error(bad_data) that names a pair that is missing.
+[[nodiscard]] Answers outside_pair_scores(
+    const OutsideScores& outside, const Task& task, const Attribute& attribute,
+    const std::vector<std::pair<Index, std::int32_t>>& pairs);
 
 }  // namespace fmd

@@ -135,12 +135,27 @@ class Compare(unittest.TestCase):
         self.assertIsNone(same["co"]["value"])
         self.assertEqual(same["co"]["reason"], "no_pair_scores")
         self.assertTrue(report["optimistic"])  # DATA are the rows of the training
+        # With the scores of flipped rows it has a flip gap too: the model's own.
+        self.fmd("pairs", "loans.csv", "--flip", "sex", "-o", "pairs.csv")
+        self.fmd("predict", "whole.safetensors", "pairs.csv", "-o", "flipped.csv")
+        made, told = ((self.dir / name).read_text().splitlines() for name in ("pairs.csv", "flipped.csv"))
+        (self.dir / "told.csv").write_text("".join(f"{a},{b}\n" for a, b in zip(made, told)))
+        both = self.by_name(self.compare("loans.csv", "--model", "whole.safetensors", "--with-scores", "same=scores.csv",
+                                         "--with-pair-scores", "same=told.csv", "--methods", "tempered"))
+        for name in ("co", "flip_rate"):
+            self.assertAlmostEqual(both["same"]["test"][name]["value"], both["vanilla"]["test"][name]["value"], 6)
         lines = (self.dir / "scores.csv").read_text().splitlines()
         (self.dir / "half.csv").write_text("\n".join(lines[:1500]) + "\n")
         before = set(self.dir.iterdir())
         refused = self.fmd("compare", "loans.csv", *self.task, "--with-scores", "half=half.csv", "-o", "no.json", code=18)
         self.assertIn("is missing, a test row", refused.stderr)
         self.fmd("compare", "loans.csv", *self.task, "--with-scores", "half", "-o", "no.json", code=2)
+        self.fmd("compare", "loans.csv", *self.task, "--with-scores", "a=scores.csv", "--with-pair-scores", "b=told.csv",
+                 "-o", "no.json", code=2)
+        (self.dir / "told.csv").write_text("".join(f"{a},{b}\n" for a, b in zip(made[:900], told)))
+        refused = self.fmd("compare", "loans.csv", *self.task, "--with-scores", "a=scores.csv", "--with-pair-scores",
+                           "a=told.csv", "-o", "no.json", code=18)
+        self.assertIn("fmd_row", refused.stderr)
         self.fmd("compare", "loans.csv", *self.task, "--with-scores", "solve=scores.csv", "-o", "no.json", code=2)
         self.assertEqual(set(self.dir.iterdir()), before)
 

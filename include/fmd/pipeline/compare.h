@@ -34,6 +34,9 @@ struct CompareOptions {
 struct OutsideScores {
   std::string name;
   Table scores;
+  // Scores of the rows that `fmd pairs DATA --flip A` made, with its columns fmd_row and
+  // fmd_to; none: the flip gap is not known.
+  std::optional<Table> pairs = {};
 };
 
 struct CompareInput {

@@ -1,0 +1,106 @@
+#include "fmd/pipeline/compare.h"
+
+#include <gtest/gtest.h>
+
+#include "pipeline/tables.h"
+#include "support/close.h"
+
+namespace fmd {
+namespace {
+
+CompareInput made_up_input(Index rows = 1500) {
+  CompareInput input;
+  input.data = test::number_of_columns(rows, 3);
+  input.task = test::made_up_task();
+  return input;
+}
+
+const ComparedMethod& find(const CompareReport& report, const std::string& name) {
+  for (const ComparedMethod& m : report.methods)
+    if (m.name == name) return m;
+  throw std::runtime_error("no method " + name);
+}
+
+TEST(Compare, EveryMethodIsMeasuredOnTheSameRows) {
+  const CompareReport report =
+      compare(made_up_input(), {.max_accuracy_loss = 0.1, .replicates = 50}, {});
+  ASSERT_EQ(report.methods.size(), compare_methods().size());
+  for (std::size_t k = 0; k < report.methods.size(); ++k) {
+    const ComparedMethod& m = report.methods[k];
+    EXPECT_EQ(m.name, compare_methods()[k]);
+    ASSERT_EQ(m.reason, "") << m.name;
+    EXPECT_EQ(m.test.rows, 450) << m.name;
+    EXPECT_GT(m.test.accuracy.value, 0.5) << m.name;
+    EXPECT_TRUE(m.test.co.defined()) << m.name;
+    EXPECT_LE(m.test.co.low, m.test.co.value) << m.name;
+    EXPECT_TRUE(m.test.worst_group.defined()) << m.name;
+    if (m.within_budget) {
+      EXPECT_GE(m.holdout.accuracy_change.value, -0.1) << m.name;
+    }
+  }
+  EXPECT_EQ(find(report, "vanilla").test.accuracy_change.value, 0);
+  EXPECT_EQ(find(report, "average-column").test.co.value, 0);
+  EXPECT_EQ(find(report, "retrained-without").test.flip_rate.value, 0);
+  EXPECT_LT(find(report, "solve").test.co.value, find(report, "vanilla").test.co.value / 5);
+  // Decisions alone: the flip gap is the share of decisions that change.
+  const CompareFigures& reject = find(report, "reject").test;
+  EXPECT_NEAR(reject.co.value, reject.flip_rate.value, 1e-12);
+}
+
+TEST(Compare, PartsAreDisjointAndFollowTheSeed) {
+  const CompareInput input = made_up_input();
+  const std::vector<std::string> parts = compare_parts(input, {}, 1);
+  EXPECT_EQ(std::count(parts.begin(), parts.end(), "train"), 600);
+  EXPECT_EQ(std::count(parts.begin(), parts.end(), "test"), 450);
+  EXPECT_EQ(std::count(parts.begin(), parts.end(), ""), 0);
+  EXPECT_EQ(compare_parts(input, {}, 1), parts);
+  EXPECT_NE(compare_parts(input, {}, 2), parts);
+}
+
+TEST(Compare, OutsideScoresAreJoinedByRow) {
+  CompareInput input = made_up_input();
+  // The labels themselves, in the reverse order of DATA.
+  Table scores;
+  scores.source = "scores.csv";
+  Column row{.name = "row", .kind = ColumnKind::number};
+  Column p{.name = "p", .kind = ColumnKind::number};
+  const Column& y = input.data.column("y");
+  for (Index i = input.data.rows() - 1; i >= 0; --i) {
+    row.numbers.push_back(static_cast<double>(i + 1));
+    p.numbers.push_back(y.text(i) == "yes" ? 0.9 : 0.1);
+  }
+  scores.columns = {row, p};
+  input.outside.push_back({"oracle", scores});
+  const CompareReport report = compare(input, {.methods = {"eqodd"}, .replicates = 50}, {});
+  ASSERT_EQ(report.methods.size(), 3u);
+  EXPECT_EQ(find(report, "oracle").test.accuracy.value, 1);
+  EXPECT_EQ(find(report, "oracle").test.equal_opportunity.value, 0);
+  EXPECT_EQ(find(report, "oracle").test.flip_reason, "no_pair_scores");
+}
+
+TEST(Compare, RefusesWhatDoesNotApply) {
+  const CompareInput input = made_up_input();
+  EXPECT_ERROR(compare(input, {.methods = {"magic"}}, {}), ErrorKind::bad_option,
+               "no method magic");
+  EXPECT_ERROR(compare(input, {.methods = {"eqodd"}, .attribute = "third"}, {}),
+               ErrorKind::unsupported, "two values, there are 3");
+  EXPECT_ERROR(compare(input, {.attribute = "x"}, {}), ErrorKind::bad_option,
+               "x is no attribute");
+  EXPECT_ERROR(compare(input, {.measure = "fairness"}, {}), ErrorKind::bad_option,
+               "measures: co");
+  EXPECT_ERROR(compare(made_up_input(60), {}, {}), ErrorKind::bad_data, "too few");
+}
+
+TEST(Compare, JsonHoldsTimesInTheRunAlone) {
+  const CompareReport report =
+      compare(made_up_input(600), {.methods = {"reject"}, .replicates = 50}, {});
+  const std::string one = compare_json(report, {.date = "d", .seconds = 1});
+  const std::string other = compare_json(report, {.date = "e", .seconds = 2});
+  EXPECT_EQ(one.substr(0, one.find("\"run\"")), other.substr(0, other.find("\"run\"")));
+  EXPECT_NE(one.find("\"reject\""), std::string::npos);
+  const std::string text = screen(report);
+  EXPECT_NE(text.find("reject"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fmd
