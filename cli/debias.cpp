@@ -194,7 +194,7 @@ void add_newton(CLI::App& cmd, Args& args) {
       ->capture_default_str();
   cmd.add_option("--hessian", o.hessian,
                  "Curvature from the rows of train or data; train where --train is given");
-  cmd.add_option("--solver", args.solver, "H^-1 v by auto, cholesky or cg")
+  cmd.add_option("--solver", args.solver, "H^-1 v by auto, cholesky, cg, lissa or kfac")
       ->capture_default_str();
 }
 
@@ -207,6 +207,9 @@ void add_debias(CLI::App& app) {
   add_files(*cmd, *args);
   cmd->add_option("--method", args->options.method,
                   "solve, path, step, remove, replace or average-column")
+      ->capture_default_str();
+  cmd->add_option("--layers", args->options.layers,
+                  "Of a network: the top layers that are changed; those below are held")
       ->capture_default_str();
   add_choice(*cmd, *args);
   add_solve(*cmd, *args);

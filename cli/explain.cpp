@@ -8,6 +8,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/model/split.h"
 #include "fmd/pipeline/study_stream.h"
 
 namespace fmd::cli {
@@ -19,6 +20,7 @@ struct Args {
   GroupsFile groups;
   std::string model, data, train, out, solver = "auto", hessian = "train", cache;
   ExplainOptions options;
+  Index layers = 1;
   bool spill = false, force = false;
 };
 
@@ -47,9 +49,19 @@ int run(const Args& args) {
   const FileView bytes = FileView::open(args.model);
   Model model = parse_model(bytes.bytes(), args.model);
   model.task = effective_task(model.task, args.common, args.flags);
+  const std::size_t all_layers = model.head->widths().size() - 1;
+  model = split(model, args.layers);
+  const bool above = model.head->widths().size() - 1 < all_layers;
+  if (above)
+    say(
+        fmt::format("fmd: the top {} of {} layers are explained: what the rows did to the "
+                    "layers below is left out",
+                    args.layers, all_layers));
   OutputFiles spills({.force = true});
   const auto read = [&](const std::string& name, const std::string& role) {
-    const bool spill = args.spill || is_large(name);
+    // What is spilled are the encoder's features, which frozen layers still turn into
+    // others.
+    const bool spill = !above && (args.spill || is_large(name));
     return whole_study(model, model.task, name,
                        {.groups = args.groups,
                         .data_folder = data_folder(),
@@ -104,11 +116,14 @@ void add_explain(CLI::App& app) {
   cmd->add_option("--check", o.check, "Leave out the K strongest rows and really refit")
       ->check(CLI::Range(Index{0}, Index{1} << 40))
       ->type_name("K");
+  cmd->add_option("--layers", args->layers,
+                  "Of a network: the top layers that are explained; those below are held")
+      ->capture_default_str();
   cmd->add_option("--hessian", args->hessian, "Rows of the curvature: train or data")
       ->check(CLI::IsMember({"train", "data"}))
       ->capture_default_str();
-  cmd->add_option("--solver", args->solver, "auto, cholesky or cg")
-      ->check(CLI::IsMember({"auto", "cholesky", "cg"}))
+  cmd->add_option("--solver", args->solver, "auto, cholesky, cg, lissa or kfac")
+      ->check(CLI::IsMember({"auto", "cholesky", "cg", "lissa", "kfac"}))
       ->capture_default_str();
   cmd->add_option("--damping", o.damping, "Added to the diagonal of H; -1 = by the rule")
       ->capture_default_str();

@@ -7,6 +7,7 @@
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/unlearn/simple.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
@@ -27,6 +28,7 @@ AuditReport audit_on(const Model& model, const Study& study, AuditOptions option
 }
 
 constexpr const char* kNotRead = "the model does not read the column";
+constexpr const char* kLayersBelow = "the column is read below the layers that are changed";
 
 Control retrained(const Model& before, const std::vector<std::string>& columns,
                   const std::optional<Table>& train, bool reads, const Exec& exec) {
@@ -46,8 +48,9 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
 
 }  // namespace
 
-std::vector<Control> make_controls(const Model& before, const Model& after,
-                                   const StudyPart& edit, const StudyPart& holdout,
+std::vector<Control> make_controls(const Model& whole, const Model& before,
+                                   const Model& after, const StudyPart& edit,
+                                   const StudyPart& holdout,
                                    const std::optional<Table>& train, const Exec& exec) {
   std::vector<Control> controls;
   std::vector<const Attribute*> repaired;
@@ -57,14 +60,17 @@ std::vector<Control> make_controls(const Model& before, const Model& after,
     for (const std::string& column : repaired.back()->columns) columns.push_back(column);
   }
   const std::vector<Index> features = attribute_features(before, repaired);
-  controls.push_back({"column_averaged", "column averaged", kNotRead, {}});
-  if (!features.empty()) {
+  controls.push_back({"column_averaged",
+                      "column averaged",
+                      features.empty() ? kNotRead : kLayersBelow,
+                      {}});
+  if (!features.empty() && head_on_columns(before)) {
     controls.back().reason.clear();
     controls.back().model = with_theta(
         before,
         average_features(linear_head(before), before.theta, edit.view(), features, exec));
   }
-  controls.push_back(retrained(before, columns, train, !features.empty(), exec));
+  controls.push_back(retrained(whole, columns, train, !features.empty(), exec));
 
   const double temperature =
       best_temperature(linear_head(before), before.theta, holdout.view(), exec);

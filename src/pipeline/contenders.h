@@ -12,8 +12,8 @@ struct Control {
   std::string name, title, reason;
   std::optional<Model> model;
 };
-[[nodiscard]] std::vector<Control> make_controls(const Model& before, const Model& after,
-                                                 const StudyPart& edit,
+[[nodiscard]] std::vector<Control> make_controls(const Model& whole, const Model& before,
+                                                 const Model& after, const StudyPart& edit,
                                                  const StudyPart& holdout,
                                                  const std::optional<Table>& train,
                                                  const Exec& exec);

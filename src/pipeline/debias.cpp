@@ -4,6 +4,7 @@
 
 #include "fmd/core/blas.h"
 #include "fmd/metrics/bias_measure.h"
+#include "fmd/model/split.h"
 #include "pipeline/choice.h"
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
@@ -14,7 +15,8 @@
 namespace fmd {
 
 struct DebiasRun::State {
-  DebiasInput input;
+  Model whole;        // as it came
+  DebiasInput input;  // its model has the layers to change as its head
   DebiasOptions options;
   Exec exec;
   RepairParts parts;
@@ -23,7 +25,8 @@ struct DebiasRun::State {
   Model model;
 
   State(DebiasInput given, DebiasOptions wanted, const Exec& how)
-      : input(std::move(given)),
+      : whole(given.model),
+        input(with_layers(std::move(given), wanted.layers)),
         options(std::move(wanted)),
         exec(how),
         parts(input, options, exec) {
@@ -33,7 +36,12 @@ struct DebiasRun::State {
                                  options, exec);
     measure_candidates(input.model, parts.holdout, options, exec, candidates.points);
     chosen = choose(candidates.points, options);
-    model = chosen < 0 ? input.model : with_theta(input.model, point().theta);
+    model = chosen < 0 ? whole : with_top(whole, point().theta);
+  }
+
+  [[nodiscard]] static DebiasInput with_layers(DebiasInput given, Index layers) {
+    given.model = split(given.model, layers);
+    return given;
   }
 
   [[nodiscard]] const PathPoint& point() const {
@@ -106,16 +114,17 @@ const std::vector<PathPoint>& DebiasRun::points() const {
   return state_->candidates.points;
 }
 
-DebiasReport DebiasRun::measure(const Model& after) const {
+DebiasReport DebiasRun::measure(const Model& repaired) const {
   const State& s = *state_;
+  const Model after = split(repaired, s.options.layers);
   const Model& before = s.input.model;
   const AuditOptions& options = s.options.audit;
   DebiasReport report;
   s.describe(report);
   s.foretell(report);
 
-  const std::vector<Control> controls =
-      make_controls(before, after, s.parts.edit, s.parts.holdout, s.input.train, s.exec);
+  const std::vector<Control> controls = make_controls(
+      s.whole, before, after, s.parts.edit, s.parts.holdout, s.input.train, s.exec);
   const Study holdout = s.parts.holdout_study(before, s.exec);
   const std::optional<Study>& test = s.parts.test;
   // Controls stand beside the figures that are shown.

@@ -9,6 +9,7 @@
 #include "fmd/model/match.h"
 #include "pipeline/candidates.h"
 #include "pipeline/match_space.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
@@ -254,8 +255,17 @@ MatchPlan match_plan(const Table& table, const Task& task, const Attribute& attr
   return match_plan(input, exec);
 }
 
+// Rows are matched by columns; above frozen layers there are none.
+static void require_columns(const Model& model, const AttributeSpec& spec) {
+  if (head_on_columns(model)) return;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{}: matched pairs of a network's upper layers", spec.name),
+              "use flips or given pairs, or change all layers");
+}
+
 MatchInput match_input(const Model& model, const Study& study, const Task& task,
                        std::size_t attribute) {
+  require_columns(model, task.attributes[attribute]);
   MatchInput input;
   input.table = &study.table;
   input.y = study.y;

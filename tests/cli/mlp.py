@@ -53,6 +53,41 @@ def main():
             assert word in done.stderr, (options, done.stderr)
             assert not (folder / "bad.safetensors").exists()
 
+        repair(folder)
+
+
+def repair(folder):
+    """The last layer explained and repaired, the layers below held."""
+    explained = json.loads(run(folder, "explain", "one.safetensors", "test.csv", "--train", "train.csv", "--measure",
+                               "co:sex", "--check", "30", "--json").stdout)
+    assert explained["solve"]["converged"] and not explained["at_optimum"], explained
+    repaired = ["debias", "one.safetensors", "repair.csv", "--attribute", "sex", "--train", "train.csv",
+                "--max-accuracy-loss", ".03", "--points", "8"]
+    run(folder, *repaired, "-o", "fair.safetensors")
+    receipt = json.loads((folder / "fair.safetensors.receipt.json").read_text())
+    assert receipt["options"]["layers"] == 1
+    gaps = [json.loads(run(folder, "audit", f"{m}.safetensors", "test.csv", "--attribute", "sex", "--json").stdout)
+            ["attributes"][0]["measures"]["co"]["value"] for m in ("one", "fair")]
+    assert gaps[1] < .7 * gaps[0], gaps
+    run(folder, "verify", "fair.safetensors.receipt.json")
+    run(folder, "undo", "fair.safetensors.receipt.json", "-o", "back.safetensors")
+    assert (folder / "back.safetensors").read_bytes() == (folder / "one.safetensors").read_bytes()
+    # Only the last layer's numbers differ.
+    before, after = ((folder / f"{m}.safetensors").read_bytes() for m in ("one", "fair"))
+    head = json.loads(before[8:8 + int.from_bytes(before[:8], "little")])
+    for name, tensor in head.items():
+        if name == "__metadata__":
+            continue
+        first, last = (8 + int.from_bytes(before[:8], "little") + o for o in tensor["data_offsets"])
+        assert (before[first:last] != after[first:last]) == (name in ("head.2.weight", "head.2.bias")), name
+
+    for command in (repaired, ["explain", "one.safetensors", "test.csv", "--train", "train.csv"]):
+        done = run(folder, *command, "--layers", "4", "-o", "none", status=2)
+        assert "layers is 4, the model has 3" in done.stderr, done.stderr
+        done = run(folder, *command, "--layers", "2", "-o", "none", status=26)
+        assert "--layers 1" in done.stderr, done.stderr
+    assert not list(folder.glob("none*"))
+
 
 if __name__ == "__main__":
     main()

@@ -40,9 +40,10 @@ struct NewtonOptions {
 [[nodiscard]] double scale_factor(const std::string& scale, double n);
 
 struct DebiasOptions {
-  std::string method = "solve";     // solve | path (solve's quadratic form: faster for
-                                    // large heads) | step | remove | replace |
-                                    // average-column
+  std::string method = "solve";  // solve | path (solve's quadratic form: faster for
+                                 // large heads) | step | remove | replace |
+                                 // average-column
+  Index layers = 1;  // of a network: the top layers that are changed; those below are held
   std::vector<std::string> repair;  // attributes; empty = all of the task that are read
   std::optional<Limit> target;      // most accurate candidate that passes this
   double max_accuracy_loss = 0.01;  // without a target: least bias within this budget
