@@ -24,6 +24,7 @@ struct Args {
   std::vector<std::string> metrics;
   AuditOptions options;
   ScanOptions scanned;
+  Index permutations = 1000;
   bool scan = false;
   bool force = false;
 };
@@ -59,8 +60,7 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
   model.task = with_limits(effective_task(model.task, args.common, args.flags), args.gate);
   require_attributes(model.task);
   const bool earlier_model = !args.gate.baseline_model.empty();
-  const bool whole =
-      earlier_model || args.options.neighbours > 0 || !streams(model, model.task);
+  const bool whole = earlier_model || args.options.neighbours > 0 || !streams(model.task);
   StudyStream stream(model, model.task, args.data,
                      {.groups = args.groups,
                       .data_folder = data_folder(),
@@ -84,15 +84,15 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
   return report;
 }
 
-// Scores of another program and the task that flags and task.toml make of them.
-struct ScoresFile {
+// The task that flags and task.toml make of scores of another program, and how to read
+// them.
+struct ScoresTask {
   Task task;
-  Table table;
   CsvOptions csv;
 };
 
-ScoresFile read_scores_file(const Args& args, const Exec& exec) {
-  ScoresFile result;
+ScoresTask scores_task(const Args& args, const Exec& exec) {
+  ScoresTask result;
   Task& task = result.task;
   CsvOptions& csv = result.csv;
   TaskOverrides file;
@@ -106,16 +106,11 @@ ScoresFile read_scores_file(const Args& args, const Exec& exec) {
     csv.types.emplace(spec.name,
                       spec.quantiles > 0 ? ColumnKind::number : ColumnKind::category);
   }
-  Table& scores = result.table;
-  scores = read_table(args.scores, csv, exec);
-  if (!args.groups.file.empty()) {
-    csv.types[args.groups.key] = ColumnKind::category;
-    scores = join_groups(read_table(args.scores, csv, exec),
-                         read_table(args.groups.file, csv, exec), args.groups.key);
-  }
+  if (!args.groups.key.empty()) csv.types[args.groups.key] = ColumnKind::category;
   if (!file.classes && !task.label.empty()) {
-    task.classes = label_classes(scores, task.label,
-                                 args.flags.positive.value_or(file.positive.value_or("")));
+    task.classes =
+        label_classes(read_label_values(args.scores, csv, task.label, exec), task.label,
+                      args.flags.positive.value_or(file.positive.value_or("")));
   } else if (!file.classes) {
     task.classes = {"no", args.flags.positive.value_or(file.positive.value_or("yes"))};
   }
@@ -124,38 +119,65 @@ ScoresFile read_scores_file(const Args& args, const Exec& exec) {
   return result;
 }
 
+// All rows at once, with the groups of a second file.
+Table whole_scores(const Args& args, const CsvOptions& csv, const Exec& exec) {
+  Table scores = read_table(args.scores, csv, exec);
+  if (args.groups.file.empty()) return scores;
+  return join_groups(scores, read_table(args.groups.file, csv, exec), args.groups.key);
+}
+
 AuditReport audit_scores_file(const Args& args, const Exec& exec) {
-  auto [task, scores, csv] = read_scores_file(args, exec);
+  auto [task, csv] = scores_task(args, exec);
   require_attributes(task);
-  std::optional<Table> pairs;
-  if (!args.pair_scores.empty()) {
+  AuditReport report;
+  std::optional<TableStream> pairs;
+  if (!args.pair_scores.empty())
+    pairs = open_pair_scores(args.pair_scores, csv, task, exec);
+  if (args.groups.file.empty() && streams(task) && (!pairs || in_order(*pairs))) {
+    TableStream scores = open_scores(args.scores, csv, task, args.options, exec);
+    report =
+        audit_file_streams(scores, pairs ? &*pairs : nullptr, task, args.options, exec);
+  } else {
+    const Table scores = whole_scores(args, csv, exec);
     csv.types["fmd_from"] = csv.types["fmd_to"] = ColumnKind::category;
-    pairs = read_table(args.pair_scores, csv, exec);
+    Table twins;
+    if (pairs) twins = read_table(args.pair_scores, csv, exec);
+    report = audit_files(scores, pairs ? &twins : nullptr, task, args.options, exec);
   }
-  AuditReport report =
-      audit_files(scores, pairs ? &*pairs : nullptr, task, args.options, exec);
   report.data_sha256 = file_sha256(args.scores);
   return report;
 }
 
-ScanReport scan(const Args& args, const Exec& exec) {
-  if (args.scores.empty()) {
-    Model model = open_model(args.model);
-    model.task = effective_task(model.task, args.common, args.flags);
+ScanReport scan_a_model(const Args& args, const Exec& exec) {
+  Model model = open_model(args.model);
+  model.task = effective_task(model.task, args.common, args.flags);
+  ScanReport report;
+  if (args.groups.file.empty() && !args.data.starts_with("data:")) {
+    report = scan_model_file(model, args.data, args.scanned, exec);
+  } else {
     Task no_attributes = model.task;
     no_attributes.attributes.clear();
-    Study study =
+    const Study study =
         make_study(model, read_for(model, model.task, args.data, args.groups, exec),
                    no_attributes, false, exec);
-    study.sha256 = file_sha256(args.data);
-    ScanReport report = scan_model(model, study, args.scanned, exec);
-    report.model = std::filesystem::path(args.model).filename().string();
-    report.model_sha256 = file_sha256(args.model);
-    return report;
+    report = scan_model(model, study, args.scanned, exec);
   }
-  const ScoresFile file = read_scores_file(args, exec);
-  ScanReport report = scan_files(file.table, read_scores(file.table, file.task), file.task,
-                                 args.scanned, exec);
+  report.data_sha256 = file_sha256(args.data);
+  report.model = std::filesystem::path(args.model).filename().string();
+  report.model_sha256 = file_sha256(args.model);
+  return report;
+}
+
+ScanReport scan(const Args& args, const Exec& exec) {
+  if (args.scores.empty()) return scan_a_model(args, exec);
+  const auto [task, csv] = scores_task(args, exec);
+  ScanReport report;
+  if (args.groups.file.empty()) {
+    report = scan_score_file(args.scores, csv, task, args.scanned, exec);
+  } else {
+    const Table scores = whole_scores(args, csv, exec);
+    report = scan_files(scores, read_scores(scores, task), task, args.scanned, exec);
+  }
   report.data_sha256 = file_sha256(args.scores);
   return report;
 }
@@ -200,7 +222,17 @@ void require_baseline(const Args& args) {
   }
 }
 
-int run(const Args& args) {
+// The tests of gaps take their time: they are made where somebody sees them.
+bool shows_tests(const Args& args) {
+  const std::string& format = args.gate.format;
+  return args.common.json || !args.metrics.empty() || format == "json" ||
+         (format.empty() && !args.out.empty());
+}
+
+int run(Args args) {
+  if (shows_tests(args)) args.options.permutations = args.permutations;
+  args.scanned.confidence = args.options.confidence;
+  args.scanned.include_rows = args.options.include_rows;
   if (args.scores.empty() == args.model.empty() ||
       (!args.model.empty() && args.data.empty())) {
     throw Error(ErrorKind::bad_option, "audit: give MODEL and DATA, or --scores FILE",
@@ -251,6 +283,12 @@ void add_audit(CLI::App& app) {
   cmd->add_option("--scan-columns", args->scanned.columns, "Only these: a,b,c")
       ->delimiter(',')
       ->allow_extra_args(false);
+  cmd->add_option("--adjust", args->scanned.adjust,
+                  "p-values of a scan for their number: holm (no false finding), bh (few "
+                  "false ones among the findings), none")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Adjust>{
+          {"holm", Adjust::holm}, {"bh", Adjust::bh}, {"none", Adjust::none}}))
+      ->default_str("holm");
   cmd->add_option("--top", args->scanned.top, "Lines of each list of a scan")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
@@ -266,13 +304,25 @@ void add_audit(CLI::App& app) {
   cmd->add_option("--replicates", args->options.replicates, "Bootstrap replicates")
       ->check(CLI::Range(50, 1000000))
       ->capture_default_str();
+  cmd->add_option("--permutations", args->permutations,
+                  "Permutations of the tests of group gaps (--metrics, JSON); 0: none")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
   cmd->add_option("--confidence", args->options.confidence, "Of all intervals")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();
+  cmd->add_option("--intervals", args->options.intervals,
+                  "Ends of what is resampled: percentile, or bca (corrected for bias and "
+                  "skewness)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Bootstrap>{
+          {"percentile", Bootstrap::percentile}, {"bca", Bootstrap::bca}}))
+      ->default_str("percentile");
   cmd->add_option("--neighbours", args->options.neighbours,
                   "Also compare the answers of this many nearest rows, e.g. 5; takes "
                   "rows^2")
       ->check(CLI::Range(1, 1000));
+  cmd->add_flag("--include-rows", args->options.include_rows,
+                "Show groups under 10 rows as they are; else they are masked");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);

@@ -7,6 +7,7 @@
 #include "core/sums.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/testing.h"
+#include "metrics/confusion_counts.h"
 
 namespace fmd {
 namespace {
@@ -49,12 +50,6 @@ double moved(double share, double bias, double acceleration) {
   const double z = bias + normal_point(share);
   const double stretch = 1 - acceleration * z;
   return stretch > 0 ? normal_below(bias + z / stretch) : kUndefined;
-}
-
-Index whole(double count) {
-  require_option(count >= 0 && std::trunc(count) == count, "bca", "count", count,
-                 "a whole number");
-  return static_cast<Index>(count);
 }
 
 }  // namespace
@@ -107,7 +102,7 @@ Interval bca(double value, std::vector<double> replicates, double acceleration,
   const double low = moved(tail, bias, acceleration);
   const double high = moved(1 - tail, bias, acceleration);
   if (std::isnan(low) || std::isnan(high)) return unknown;
-  return {value, quantile(replicates, low), quantile(replicates, high)};
+  return {value, quantile(replicates, low), quantile(replicates, high), IntervalKind::bca};
 }
 
 double jackknife_acceleration(const std::vector<Index>& counts,
@@ -136,6 +131,21 @@ double jackknife_acceleration(const std::vector<Index>& counts,
       squares += count * influence * influence;
       cubes += count * influence * influence * influence;
     }
+  }
+  return mean_acceleration(squares, cubes);
+}
+
+double jackknife_acceleration(std::vector<double> left_out) {
+  std::sort(left_out.begin(), left_out.end());
+  double sum = 0, squares = 0, cubes = 0;
+  for (const double x : left_out) {
+    if (!std::isfinite(x)) return kUndefined;
+    sum += x;
+  }
+  const double mean = sum / static_cast<double>(left_out.size());
+  for (const double x : left_out) {
+    squares += (mean - x) * (mean - x);
+    cubes += (mean - x) * (mean - x) * (mean - x);
   }
   return mean_acceleration(squares, cubes);
 }
@@ -177,20 +187,32 @@ Interval bca_mean(const Vector& statistic, double confidence, Index replicates,
              mean_acceleration(central(0), central(1)), confidence);
 }
 
+Interval bootstrap_interval(double value, std::vector<double> replicates,
+                            double acceleration, double confidence, Bootstrap intervals) {
+  if (intervals == Bootstrap::bca) {
+    const Interval found = bca(value, replicates, acceleration, confidence);
+    if (!std::isnan(found.low)) return found;
+  }
+  return percentile(value, std::move(replicates), confidence);
+}
+
+Interval bootstrap_mean(const Vector& statistic, double confidence, Index replicates,
+                        Bootstrap intervals, const Exec& exec) {
+  if (intervals == Bootstrap::bca) {
+    const Interval found = bca_mean(statistic, confidence, replicates, exec);
+    if (!std::isnan(found.low)) return found;
+  }
+  return bootstrap_mean(statistic, confidence, replicates, exec);
+}
+
 Interval bca_criterion(const CriterionInfo& criterion, const Confusion& u,
                        const Confusion& p, double confidence, Index replicates,
                        const Exec& exec) {
-  std::vector<Index> counts;
-  for (const Confusion* c : {&u, &p})
-    for (const double count :
-         {c->tp, c->fp, c->tn, c->fn, c->selected_unlabelled, c->rejected_unlabelled})
-      counts.push_back(whole(count));
-  const auto confusion = [](const Index* n) {
-    const auto real = [&](int k) { return static_cast<double>(n[k]); };
-    return Confusion{real(0), real(1), real(2), real(3), real(4), real(5)};
-  };
-  const auto statistic = [&](const std::vector<Index>& table) {
-    return criterion.value(confusion(table.data()), confusion(table.data() + 6));
+  std::vector<Index> counts = confusion_counts("bca", u);
+  const std::vector<Index> second = confusion_counts("bca", p);
+  counts.insert(counts.end(), second.begin(), second.end());
+  const auto statistic = [&](std::span<const Index> table) {
+    return criterion.value(confusion_of(table), confusion_of(table.subspan(6)));
   };
   return bca_counts(counts, {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1}, statistic, confidence,
                     replicates, exec);

@@ -7,6 +7,7 @@
 #include "fmd/metrics/entropy.h"
 #include "fmd/metrics/intersectional.h"
 #include "fmd/metrics/spurious.h"
+#include "fmd/metrics/testing.h"
 #include "metrics/group_figures.h"
 
 // Figures of all compared groups together.
@@ -36,11 +37,11 @@ double between(const Tables& groups) {
   return between_group_entropy(all);
 }
 
-// The value with percentiles of what resampled groups give.
+// The value with the interval of what resampled groups give.
 Interval bootstrapped(const std::vector<CountedGroup>& counts,
                       const std::vector<int>& groups,
-                      const std::function<double(const Tables&)>& figure,
-                      double confidence) {
+                      const std::function<double(const Tables&)>& figure, double confidence,
+                      Bootstrap intervals) {
   Tables tables;
   for (const int g : groups) tables.push_back(counts[at(g)].sums);
   const double value = figure(tables);
@@ -52,7 +53,13 @@ Interval bootstrapped(const std::vector<CountedGroup>& counts,
       tables[k] = counts[at(groups[k])].replicates[r];
     values[r] = figure(tables);
   }
-  return percentile(value, std::move(values), confidence);
+  double acceleration = 0;
+  if (intervals == Bootstrap::bca) {
+    std::vector<const Confusion*> whole;
+    for (const int g : groups) whole.push_back(&counts[at(g)].whole);
+    acceleration = table_acceleration(whole, figure);
+  }
+  return bootstrap_interval(value, std::move(values), acceleration, confidence, intervals);
 }
 
 // Cells with fewer than min_label rows are left out.
@@ -138,7 +145,9 @@ void add_common_figures(const std::vector<GroupTally>& tallies,
                           std::string about = "") {
     const std::string why = reason(rate);
     add(name,
-        why.empty() ? bootstrapped(counts, groups, of, options.confidence) : Interval{},
+        why.empty()
+            ? bootstrapped(counts, groups, of, options.confidence, options.intervals)
+            : Interval{},
         why, std::move(about));
   };
   std::string pair;

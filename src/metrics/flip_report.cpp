@@ -4,6 +4,7 @@
 #include "core/check.h"
 #include "core/sums.h"
 #include "fmd/metrics/flip_tally.h"
+#include "fmd/metrics/testing.h"
 
 namespace fmd {
 namespace {
@@ -16,17 +17,33 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 // so that a sum of resampled rows gives ratios.
 enum Column { kCo, kLabelled, kTv, kFlip, kLargeCo, kLarge, kColumns };
 
+double divide(double a, double b) { return b == 0 ? kUndefined : a / b; }
+
+// Acceleration of the same ratio: without each row in turn.
+double ratio_acceleration(const Matrix& statistics, const Vector& total, Index numerator,
+                          Index denominator) {
+  const auto n = static_cast<double>(statistics.rows());
+  std::vector<double> left_out(at(statistics.rows()));
+  for (Index i = 0; i < statistics.rows(); ++i)
+    left_out[at(i)] =
+        divide(total(numerator) - statistics(i, numerator),
+               denominator < 0 ? n - 1 : total(denominator) - statistics(i, denominator));
+  return jackknife_acceleration(std::move(left_out));
+}
+
 // sum of one column over the sum of another (-1: over the number of rows).
-Interval ratio(const Vector& total, const Matrix& replicates, Index rows, Index numerator,
-               Index denominator, double confidence) {
-  const auto divide = [](double a, double b) { return b == 0 ? kUndefined : a / b; };
-  const double n = static_cast<double>(rows);
+Interval ratio(const Matrix& statistics, const Vector& total, const Matrix& replicates,
+               Index numerator, Index denominator, const FlipOptions& options) {
+  const double n = static_cast<double>(statistics.rows());
   std::vector<double> values(at(replicates.rows()));
   for (Index r = 0; r < replicates.rows(); ++r)
     values[at(r)] =
         divide(replicates(r, numerator), denominator < 0 ? n : replicates(r, denominator));
-  return percentile(divide(total(numerator), denominator < 0 ? n : total(denominator)),
-                    std::move(values), confidence);
+  const bool bca = options.intervals == Bootstrap::bca;
+  return bootstrap_interval(
+      divide(total(numerator), denominator < 0 ? n : total(denominator)), std::move(values),
+      bca ? ratio_acceleration(statistics, total, numerator, denominator) : 0,
+      options.confidence, options.intervals);
 }
 
 // In units of 2^-60, so that the order of rows changes no bit.
@@ -90,7 +107,7 @@ FlipReport FlipTally::report_kept(const FlipOptions& options, const Exec& exec) 
   const Vector total = column_sums(statistics);
   const Matrix replicates = bootstrap_sums(statistics, options.replicates, exec);
   const auto figure = [&](Index numerator, Index denominator) {
-    return ratio(total, replicates, units_, numerator, denominator, options.confidence);
+    return ratio(statistics, total, replicates, numerator, denominator, options);
   };
   FlipReport report;
   report.co = figure(kCo, kLabelled);
@@ -120,7 +137,7 @@ FlipReport FlipTally::report_kept(const FlipOptions& options, const Exec& exec) 
     for (std::int32_t to = 0; to < values; ++to) {
       if (to == from) continue;
       FlipCell cell{.from = from, .to = to, .rows = 0, .co = {}};
-      cell.co = ratio(sums, drawn, 0, 2 * to, 2 * to + 1, options.confidence);
+      cell.co = ratio(gaps, sums, drawn, 2 * to, 2 * to + 1, options);
       report.cells.push_back(cell);
     }
   }
@@ -155,13 +172,15 @@ Interval FlipTally::large_gap(const std::vector<bool>& large, double confidence)
   for (const Part& p : parts)
     variance += p.rows * (p.spread * p.spread + (p.mean - value) * (p.mean - value)) / rows;
   const double half = normal_quantile(confidence) * std::sqrt(variance / rows);
-  return {value, std::max(0.0, value - half), std::min(1.0, value + half)};
+  return {value, std::max(0.0, value - half), std::min(1.0, value + half),
+          IntervalKind::normal};
 }
 
 FlipReport FlipTally::report_sums(const FlipOptions& options, const Exec& exec) const {
   FlipReport report;
   const auto figure = [&](const GapBins& bins, Index of) {
-    return bins.interval(of - bins.count(), options.confidence, options.replicates, exec);
+    return bins.interval(of - bins.count(), options.confidence, options.replicates, exec,
+                         options.intervals);
   };
   report.co = figure(co_, units_);
   report.co_tv = figure(tv_, units_);

@@ -4,6 +4,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/flip_tally.h"
+#include "fmd/metrics/testing.h"
 
 namespace fmd {
 namespace {
@@ -84,9 +85,11 @@ double GapBins::variance() const {
 }
 
 Interval GapBins::interval(Index others, double confidence, Index replicates,
-                           const Exec& exec) const {
+                           const Exec& exec, Bootstrap intervals) const {
   if (count_.empty()) return {};
   std::vector<double> share, bin_mean, bin_sd;
+  const double middle = mean();
+  double squares = 0, cubes = 0;
   const Index total = count() + others;
   for (std::size_t b = 0; b < kBins; ++b) {
     if (count_[b] == 0) continue;
@@ -94,7 +97,12 @@ Interval GapBins::interval(Index others, double confidence, Index replicates,
     const double m = sum_[b].value(kUnit) / n;
     share.push_back(n / static_cast<double>(total));
     bin_mean.push_back(m);
-    bin_sd.push_back(std::sqrt(std::max(0.0, squares_[b].value(kUnit) / n - m * m)));
+    const double variance = std::max(0.0, squares_[b].value(kUnit) / n - m * m);
+    bin_sd.push_back(std::sqrt(variance));
+    // Of n gaps around m with this variance, taken to be even around it.
+    const double off = m - middle;
+    squares += n * (off * off + variance);
+    cubes += n * off * (off * off + 3 * variance);
   }
   share.push_back(static_cast<double>(others) / static_cast<double>(total));
   std::vector<double> means(static_cast<std::size_t>(replicates));
@@ -110,7 +118,8 @@ Interval GapBins::interval(Index others, double confidence, Index replicates,
     }
     means[static_cast<std::size_t>(r)] = rows == 0 ? kUndefined : std::max(0.0, sum / rows);
   });
-  return percentile(mean(), std::move(means), confidence);
+  return bootstrap_interval(middle, std::move(means), mean_acceleration(squares, cubes),
+                            confidence, intervals);
 }
 
 }  // namespace fmd

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "fmd/metrics/testing.h"
 #include "metrics/group_figures.h"
 #include "metrics/group_rates.h"
 
@@ -32,7 +33,8 @@ RateCount count_of(const RateInfo& rate, const CountedGroup& c, bool right) {
 }
 
 Interval compare(const CriterionInfo& criterion, const RateInfo* rate, bool right,
-                 const CountedGroup& u, const CountedGroup& p, double confidence) {
+                 const CountedGroup& u, const CountedGroup& p, double confidence,
+                 Bootstrap intervals) {
   if (rate != nullptr && rate->share != nullptr) {
     const RateCount first = count_of(*rate, criterion.turned ? p : u, right);
     const RateCount second = count_of(*rate, criterion.turned ? u : p, right);
@@ -44,7 +46,13 @@ Interval compare(const CriterionInfo& criterion, const RateInfo* rate, bool righ
   std::vector<double> values(u.replicates.size());
   std::transform(u.replicates.begin(), u.replicates.end(), p.replicates.begin(),
                  values.begin(), criterion.value);
-  return percentile(value, std::move(values), confidence);
+  const double acceleration =
+      intervals == Bootstrap::percentile
+          ? 0
+          : table_acceleration({&u.whole, &p.whole}, [&](const auto& tables) {
+              return criterion.value(tables[0], tables[1]);
+            });
+  return bootstrap_interval(value, std::move(values), acceleration, confidence, intervals);
 }
 
 // How far a value is from equal groups.
@@ -86,9 +94,10 @@ void fill(const CriterionInfo& criterion, const std::vector<CountedGroup>& count
     return std::tuple(distance(criterion, i.value), i.low - i.high, i.value);
   };
   for (const int other : others) {
-    const Comparison found{report.reference, other, criterion.name,
-                           compare(criterion, rate, right, counts[at(other)],
-                                   counts[at(report.reference)], adjusted)};
+    const Comparison found{
+        report.reference, other, criterion.name,
+        compare(criterion, rate, right, counts[at(other)], counts[at(report.reference)],
+                adjusted, options.intervals)};
     measure.comparisons.push_back(found);
     if (!found.difference.defined()) continue;
     if (!measure.value.defined() || rank(found.difference) > rank(measure.value))

@@ -5,6 +5,8 @@
 
 #include "fmd/core/rng.h"
 #include "fmd/metrics/score_curve.h"
+#include "fmd/metrics/testing.h"
+#include "metrics/confusion_counts.h"
 #include "metrics/group_rates.h"
 
 namespace fmd {
@@ -36,25 +38,29 @@ CountedGroup counts_of(const GroupTally& group, int favorable) {
 }
 
 // The group's table as whole rows: the counts, or with weights as many as are effective.
-std::vector<Confusion> resampled(const Confusion& sums, const Confusion& squares,
-                                 Index replicates, const Exec& exec) {
+Confusion whole_table(const Confusion& sums, const Confusion& squares) {
   const double rows = effective(0, sums.rows(), squares.rows()).of;
   const double scale = sums.rows() == 0 ? 0 : rows / sums.rows();
-  const auto whole = [&](double x) { return static_cast<Index>(std::llround(x * scale)); };
+  const auto whole = [&](double x) { return std::round(x * scale); };
+  return {whole(sums.tp),
+          whole(sums.fp),
+          whole(sums.tn),
+          whole(sums.fn),
+          whole(sums.selected_unlabelled),
+          whole(sums.rejected_unlabelled)};
+}
+
+std::vector<Confusion> resampled(const Confusion& whole, Index replicates,
+                                 const Exec& exec) {
   const CountTables tables =
-      bootstrap_counts({whole(sums.tp), whole(sums.fp), whole(sums.tn), whole(sums.fn),
-                        whole(sums.selected_unlabelled), whole(sums.rejected_unlabelled)},
-                       replicates, exec);
+      bootstrap_counts(confusion_counts("bootstrap", whole), replicates, exec);
   std::vector<Confusion> out(at(replicates));
-  for (Index r = 0; r < replicates; ++r) {
-    const auto cell = [&](std::size_t k) { return static_cast<double>(tables[r][k]); };
-    out[at(r)] = {cell(0), cell(1), cell(2), cell(3), cell(4), cell(5)};
-  }
+  for (Index r = 0; r < replicates; ++r) out[at(r)] = confusion_of(tables[r]);
   return out;
 }
 
 Interval rate_interval(const RateInfo& rate, const CountedGroup& c, bool right,
-                       double confidence) {
+                       double confidence, Bootstrap intervals) {
   const Confusion& sums = right ? c.right : c.sums;
   if (rate.share != nullptr) {
     const Share share = rate.share(sums);
@@ -67,16 +73,22 @@ Interval rate_interval(const RateInfo& rate, const CountedGroup& c, bool right,
   if (drawn.empty()) return {value, kUndefined, kUndefined};
   std::vector<double> values(drawn.size());
   std::transform(drawn.begin(), drawn.end(), values.begin(), rate.value);
-  return percentile(value, std::move(values), confidence);
+  const double acceleration =
+      intervals == Bootstrap::percentile
+          ? 0
+          : table_acceleration({right ? &c.right_whole : &c.whole},
+                               [&](const auto& tables) { return rate.value(tables[0]); });
+  return bootstrap_interval(value, std::move(values), acceleration, confidence, intervals);
 }
 
 std::vector<Figure> rates_of(const CountedGroup& counts, const FigureRules& rules,
-                             double confidence) {
+                             const GroupOptions& options) {
   std::vector<Figure> rates;
   for (const RateInfo& rate : group_rates()) {
     Figure figure{rate.name, {}, rules.reason(rate.name)};
     if (figure.reason.empty()) {
-      figure.value = rate_interval(rate, counts, rules.of_right(rate.name), confidence);
+      figure.value = rate_interval(rate, counts, rules.of_right(rate.name),
+                                   options.confidence, options.intervals);
       if (!figure.value.defined()) figure.reason = "no rows that it is about";
     }
     rates.push_back(std::move(figure));
@@ -85,6 +97,24 @@ std::vector<Figure> rates_of(const CountedGroup& counts, const FigureRules& rule
 }
 
 }  // namespace
+
+double table_acceleration(
+    const std::vector<const Confusion*>& tables,
+    const std::function<double(const std::vector<Confusion>&)>& figure) {
+  std::vector<Index> counts;
+  std::vector<int> stratum;
+  for (std::size_t g = 0; g < tables.size(); ++g) {
+    const std::vector<Index> own = confusion_counts("jackknife", *tables[g]);
+    counts.insert(counts.end(), own.begin(), own.end());
+    stratum.insert(stratum.end(), own.size(), static_cast<int>(g));
+  }
+  std::vector<Confusion> some(tables.size());
+  return jackknife_acceleration(counts, stratum, [&](std::span<const Index> table) {
+    for (std::size_t g = 0; g < some.size(); ++g)
+      some[g] = confusion_of(table.subspan(g * kConfusionCells, kConfusionCells));
+    return figure(some);
+  });
+}
 
 bool FigureRules::of_right(const char* rate) const {
   const std::string_view name = rate == nullptr ? "" : rate;
@@ -117,15 +147,19 @@ void add_figures(const Tally& tally, std::span<const Index> attributes,
       Exec own = exec;
       own.seed = Rng(exec.seed, "table of " + report.groups[at(g)].value).next();
       CountedGroup& c = counts[at(g)];
-      c.replicates = resampled(c.sums, c.squares, options.replicates, own);
+      c.whole = whole_table(c.sums, c.squares);
+      c.right_whole = whole_table(c.right, c.right_squares);
+      c.replicates = resampled(c.whole, options.replicates, own);
       if (rules.of_right("accuracy"))
-        c.right_replicates = resampled(c.right, c.right_squares, options.replicates, own);
+        c.right_replicates = resampled(c.right_whole, options.replicates, own);
     }
   }
   for (std::size_t g = 0; g < tallies.size(); ++g)
     if (report.groups[g].compared || attributes.size() < 2)
-      report.groups[g].rates = rates_of(counts[g], rules, options.confidence);
+      report.groups[g].rates = rates_of(counts[g], rules, options);
   add_criteria(counts, compared, rules, options, report);
+  if (options.permutations > 0 && !plan.weighted)
+    add_permutations(counts, rules, options.permutations, exec, report);
   add_common_figures(tallies, counts, compared, rules, options, report);
   if (attributes.size() < 2)
     add_score_figures(tally, attributes, tallies, compared, rules, options, exec, report);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,7 +18,14 @@ struct CountedGroup {
   // classes, which a table of "favourable or not" does not have.
   Confusion right, right_squares;
   std::vector<Confusion> replicates, right_replicates;  // empty: see add_figures
+  // The tables that are resampled: whole numbers, with weights as many as are effective.
+  Confusion whole, right_whole;
 };
+
+// Acceleration of a figure of several groups, by the jackknife of their tables.
+[[nodiscard]] double table_acceleration(
+    const std::vector<const Confusion*>& tables,
+    const std::function<double(const std::vector<Confusion>&)>& figure);
 
 // What rates and criteria of this plan can be told at all; else why not.
 struct FigureRules {
@@ -44,6 +52,11 @@ void add_score_figures(const Tally& tally, std::span<const Index> attributes,
                        const std::vector<GroupTally>& tallies,
                        const std::vector<int>& groups, const FigureRules& rules,
                        const GroupOptions& options, const Exec& exec, GroupReport& report);
+
+// p-values of the comparisons that are made of counts. Not for sums of weights, which are
+// no rows that could change places.
+void add_permutations(const std::vector<CountedGroup>& counts, const FigureRules& rules,
+                      Index permutations, const Exec& exec, GroupReport& report);
 
 inline constexpr const char* kCommonFigures[] = {
     "differential_fairness", "bias_amplification",   "subgroup_selection",

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "fmd/metrics/testing.h"
 
 namespace fmd {
 namespace {
@@ -27,7 +28,7 @@ Interval from_spread(double value, const std::vector<double>& replicates,
     return {value, kUndefined, kUndefined};
   const double variance = (squares - sum * sum / count) / (count - 1);
   const double half = normal_quantile(confidence) * std::sqrt(std::max(0.0, variance));
-  return {value, value - half, value + half};
+  return {value, value - half, value + half, IntervalKind::normal};
 }
 
 namespace {
@@ -119,8 +120,10 @@ Interval Rate::difference(int first, int second, double confidence) const {
     values[at(r)] = replicates(first, r) - replicates(second, r);
   const double gap = value(first) - value(second);
   const double tail = static_cast<double>(values.size()) * (1 - confidence) / 2;
-  return tail < kTailReplicates ? from_spread(gap, values, confidence)
-                                : percentile(gap, std::move(values), confidence);
+  if (tail < kTailReplicates) return from_spread(gap, values, confidence);
+  const double acceleration =
+      mean_acceleration(squares(first) + squares(second), cubes(first) - cubes(second));
+  return bootstrap_interval(gap, std::move(values), acceleration, confidence, intervals);
 }
 
 Rates count_rates(const TallyPlan& plan, const std::vector<GroupTally>& tallies,

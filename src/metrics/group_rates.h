@@ -29,6 +29,10 @@ struct Rate {
   std::vector<bool> large;  // the group has what is needed
   Vector means;
   Matrix replicates;
+  // For BCa of a difference of means: sums over a group's rows of their squared and cubed
+  // influence, (x - mean) / rows.
+  Vector squares, cubes;
+  Bootstrap intervals = Bootstrap::percentile;
 
   [[nodiscard]] bool enough(int group) const {
     return group >= 0 && large[static_cast<std::size_t>(group)];

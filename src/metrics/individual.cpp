@@ -1,6 +1,7 @@
 #include "fmd/metrics/individual.h"
 
 #include "core/check.h"
+#include "fmd/metrics/testing.h"
 
 namespace fmd {
 namespace {
@@ -23,7 +24,7 @@ double share(const Neighbours& near, Index query, const Property& property) {
 }  // namespace
 
 Interval consistency(const Scored& scored, const Neighbours& near, double confidence,
-                     Index replicates, const Exec& exec) {
+                     Index replicates, const Exec& exec, Bootstrap intervals) {
   require_size("consistency", "neighbours", near.queries(), scored.rows());
   Vector alike(scored.rows());
   for (Index i = 0; i < scored.rows(); ++i) {
@@ -31,12 +32,12 @@ Interval consistency(const Scored& scored, const Neighbours& near, double confid
     alike[i] =
         1 - share(near, i, [&](Index row) { return scored.decision[at(row)] != own; });
   }
-  return bootstrap_mean(alike, confidence, replicates, exec);
+  return bootstrap_mean(alike, confidence, replicates, intervals, exec);
 }
 
 Interval flip_test(const Scored& scored, std::span<const Index> rows,
                    const Neighbours& near, double confidence, Index replicates,
-                   const Exec& exec) {
+                   const Exec& exec, Bootstrap intervals) {
   require_size("flip test", "neighbours", near.queries(), std::ssize(rows));
   if (scored.favorable < 0 || rows.empty()) return {};
   Vector flips(std::ssize(rows));
@@ -47,7 +48,7 @@ Interval flip_test(const Scored& scored, std::span<const Index> rows,
                         }) > 0.5;
     flips[i] = (theirs ? 1 : 0) - (own ? 1 : 0);
   }
-  return bootstrap_mean(flips, confidence, replicates, exec);
+  return bootstrap_mean(flips, confidence, replicates, intervals, exec);
 }
 
 }  // namespace fmd

@@ -67,7 +67,7 @@ Interval effective_wilson(double k, double n, double confidence) {
   const double half = shrink * z * std::sqrt(rate * (1 - rate) / n + z * z / (4 * n * n));
   // The ends of 0 of n and n of n are exactly 0 and 1; rounding would miss them.
   return {rate, k == 0 ? 0.0 : std::max(0.0, middle - half),
-          k == n ? 1.0 : std::min(1.0, middle + half)};
+          k == n ? 1.0 : std::min(1.0, middle + half), IntervalKind::wilson};
 }
 
 Interval effective_newcombe(double k1, double n1, double k2, double n2, double confidence) {
@@ -76,7 +76,8 @@ Interval effective_newcombe(double k1, double n1, double k2, double n2, double c
   if (!a.defined() || !b.defined()) return {};
   const double difference = a.value - b.value;
   return {difference, difference - std::hypot(a.value - a.low, b.high - b.value),
-          difference + std::hypot(a.high - a.value, b.value - b.low)};
+          difference + std::hypot(a.high - a.value, b.value - b.low),
+          IntervalKind::newcombe};
 }
 
 Interval effective_ratio(double k1, double n1, double k2, double n2, double confidence) {
@@ -90,7 +91,7 @@ Interval effective_ratio(double k1, double n1, double k2, double n2, double conf
   const double low_root = std::sqrt(std::max(0.0, product * product - down * over));
   const double high_root = std::sqrt(std::max(0.0, product * product - up * under));
   const double low = k1 == 0 ? 0.0 : down / (product + low_root);
-  return {a.value / b.value, low, (product + high_root) / under};
+  return {a.value / b.value, low, (product + high_root) / under, IntervalKind::rate_ratio};
 }
 
 Interval wilson(Index k, Index n, double confidence) {
@@ -121,7 +122,29 @@ Interval percentile(double value, std::vector<double> replicates, double confide
     return {value, kUndefined, kUndefined};
   const double tail = (1 - confidence) / 2;
   const double low = quantile(replicates, tail);
-  return {value, low, quantile(replicates, 1 - tail)};
+  return {value, low, quantile(replicates, 1 - tail), IntervalKind::percentile};
+}
+
+std::string to_string(IntervalKind kind) {
+  switch (kind) {
+    case IntervalKind::none:
+      return "none";
+    case IntervalKind::wilson:
+      return "wilson";
+    case IntervalKind::newcombe:
+      return "newcombe";
+    case IntervalKind::rate_ratio:
+      return "rate_ratio";
+    case IntervalKind::beta:
+      return "beta";
+    case IntervalKind::percentile:
+      return "percentile";
+    case IntervalKind::bca:
+      return "bca";
+    case IntervalKind::normal:
+      return "normal";
+  }
+  return "none";
 }
 
 Verdict judge(const Interval& interval, double limit) {

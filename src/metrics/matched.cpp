@@ -79,7 +79,7 @@ Interval shared_mean(const Vector& value, const std::vector<float>& weight,
   // The sum over shared rows may fall below what the rows alone give: never trust less.
   const double alone = shared_variance(part, {rows[0]});
   const double error = z * std::sqrt(std::max(alone, shared_variance(part, rows)));
-  return {mean, mean - error, mean + error};
+  return {mean, mean - error, mean + error, IntervalKind::normal};
 }
 
 MatchedResult matched_result(const MatchedGaps& gaps, double confidence) {

@@ -54,7 +54,8 @@ Interval beta_interval(Index k, Index n, double confidence, double prior) {
   if (n == 0) return {};
   const double a = static_cast<double>(k) + prior, b = static_cast<double>(n - k) + prior;
   const double tail = (1 - confidence) / 2;
-  return {share, beta_quantile(tail, a, b), beta_quantile(1 - tail, a, b)};
+  return {share, beta_quantile(tail, a, b), beta_quantile(1 - tail, a, b),
+          IntervalKind::beta};
 }
 
 }  // namespace fmd

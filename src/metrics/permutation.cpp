@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string_view>
 
 #include "core/check.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/testing.h"
 #include "metrics/binomial.h"
+#include "metrics/confusion_counts.h"
 
 namespace fmd {
 namespace {
@@ -67,20 +69,50 @@ void deal(const std::vector<Stratum>& strata, Rng& rng, GroupCounts& table) {
   }
 }
 
-Confusion confusion(const std::vector<Index>& n) {
-  const auto real = [&](std::size_t k) { return static_cast<double>(n[k]); };
-  return {real(0), real(1), real(2), real(3), real(4), real(5)};
-}
+// Several figures of each permutation.
+using Statistics = std::function<void(const GroupCounts&, std::span<double>)>;
 
-std::vector<Index> counts_of(const Confusion& c) {
-  std::vector<Index> counts;
-  for (const double count :
-       {c.tp, c.fp, c.tn, c.fn, c.selected_unlabelled, c.rejected_unlabelled}) {
-    require_option(count >= 0 && std::trunc(count) == count, "permutation_test", "count",
-                   count, "a whole number");
-    counts.push_back(static_cast<Index>(count));
+std::vector<PermutationTest> permute(const GroupCounts& counts,
+                                     const std::vector<int>& stratum, std::size_t figures,
+                                     const Statistics& statistics, Index permutations,
+                                     const Exec& exec) {
+  require_option(permutations >= 1, "permutation_test", "permutations", permutations,
+                 ">= 1");
+  validate(counts, stratum);
+  std::vector<double> own(figures), reached(figures);
+  statistics(counts, own);
+  for (std::size_t k = 0; k < figures; ++k) {
+    // Equal figures may differ in their last bits.
+    const double size = std::abs(own[k]);
+    reached[k] = std::isinf(size) ? size : size - 1e-12 * (1 + size);
   }
-  return counts;
+  const std::vector<Stratum> strata = strata_of(counts, stratum);
+  const Index batches = (permutations + kBatch - 1) / kBatch;
+  std::vector<std::vector<Index>> hits(static_cast<std::size_t>(batches),
+                                       std::vector<Index>(figures, 0));
+  exec.for_each(batches, [&](Index batch) {
+    GroupCounts table = counts;
+    std::vector<double> values(figures);
+    for (Index r = batch * kBatch; r < std::min(permutations, (batch + 1) * kBatch); ++r) {
+      Rng rng(exec.seed, "permutation", static_cast<std::uint64_t>(r));
+      deal(strata, rng, table);
+      statistics(table, values);
+      // Written so that an undefined figure is a hit.
+      for (std::size_t k = 0; k < figures; ++k)
+        hits[static_cast<std::size_t>(batch)][k] += !(std::abs(values[k]) < reached[k]);
+    }
+  });
+  std::vector<PermutationTest> tests;
+  for (std::size_t k = 0; k < figures; ++k) {
+    PermutationTest test{.statistic = own[k], .permutations = permutations};
+    if (!std::isnan(own[k])) {
+      for (const auto& batch : hits) test.hits += batch[k];
+      test.p_value =
+          static_cast<double>(1 + test.hits) / static_cast<double>(1 + permutations);
+    }
+    tests.push_back(test);
+  }
+  return tests;
 }
 
 }  // namespace
@@ -88,28 +120,12 @@ std::vector<Index> counts_of(const Confusion& c) {
 PermutationTest permutation_test(const GroupCounts& counts, const std::vector<int>& stratum,
                                  const std::function<double(const GroupCounts&)>& statistic,
                                  Index permutations, const Exec& exec) {
-  require_option(permutations >= 1, "permutation_test", "permutations", permutations,
-                 ">= 1");
-  validate(counts, stratum);
-  PermutationTest test{.statistic = statistic(counts), .permutations = permutations};
-  if (std::isnan(test.statistic)) return test;
-  // Equal figures may differ in their last bits.
-  const double size = std::abs(test.statistic);
-  const double reached = std::isinf(size) ? size : size - 1e-12 * (1 + size);
-  const std::vector<Stratum> strata = strata_of(counts, stratum);
-  std::vector<Index> hits(static_cast<std::size_t>((permutations + kBatch - 1) / kBatch));
-  exec.for_each(static_cast<Index>(hits.size()), [&](Index batch) {
-    GroupCounts table = counts;
-    for (Index r = batch * kBatch; r < std::min(permutations, (batch + 1) * kBatch); ++r) {
-      Rng rng(exec.seed, "permutation", static_cast<std::uint64_t>(r));
-      deal(strata, rng, table);
-      // Written so that an undefined figure is a hit.
-      hits[static_cast<std::size_t>(batch)] += !(std::abs(statistic(table)) < reached);
-    }
-  });
-  for (const Index count : hits) test.hits += count;
-  test.p_value = static_cast<double>(1 + test.hits) / static_cast<double>(1 + permutations);
-  return test;
+  return permute(
+      counts, stratum, 1,
+      [&](const GroupCounts& table, std::span<double> value) {
+        value[0] = statistic(table);
+      },
+      permutations, exec)[0];
 }
 
 Exchange natural_exchange(const CriterionInfo& criterion) {
@@ -126,22 +142,34 @@ Exchange natural_exchange(const CriterionInfo& criterion) {
   return Exchange::all;
 }
 
+std::vector<PermutationTest> permutation_tests(
+    const std::vector<const CriterionInfo*>& criteria, const Confusion& u,
+    const Confusion& p, Exchange exchange, Index permutations, const Exec& exec) {
+  // Outcomes tp, fp, tn, fn, selected and rejected without a label.
+  static const std::vector<int> kByLabel{1, 0, 0, 1, 2, 2}, kByDecision{1, 1, 0, 0, 2, 3};
+  const auto statistics = [&](const GroupCounts& table, std::span<double> values) {
+    const Confusion first = confusion_of(table[0]), second = confusion_of(table[1]);
+    for (std::size_t k = 0; k < criteria.size(); ++k) {
+      const double value = criteria[k]->value(first, second);
+      values[k] = criteria[k]->ratio ? std::log(value) : value;
+    }
+  };
+  const char* where = "permutation_test";
+  std::vector<PermutationTest> tests =
+      permute({confusion_counts(where, u), confusion_counts(where, p)},
+              exchange == Exchange::all          ? std::vector<int>{}
+              : exchange == Exchange::same_label ? kByLabel
+                                                 : kByDecision,
+              criteria.size(), statistics, permutations, exec);
+  for (std::size_t k = 0; k < criteria.size(); ++k)
+    tests[k].statistic = criteria[k]->value(u, p);
+  return tests;
+}
+
 PermutationTest permutation_test(const CriterionInfo& criterion, const Confusion& u,
                                  const Confusion& p, Exchange exchange, Index permutations,
                                  const Exec& exec) {
-  // Outcomes tp, fp, tn, fn, selected and rejected without a label.
-  static const std::vector<int> kByLabel{1, 0, 0, 1, 2, 2}, kByDecision{1, 1, 0, 0, 2, 3};
-  const auto statistic = [&](const GroupCounts& table) {
-    const double value = criterion.value(confusion(table[0]), confusion(table[1]));
-    return criterion.ratio ? std::log(value) : value;
-  };
-  PermutationTest test = permutation_test({counts_of(u), counts_of(p)},
-                                          exchange == Exchange::all ? std::vector<int>{}
-                                          : exchange == Exchange::same_label ? kByLabel
-                                                                             : kByDecision,
-                                          statistic, permutations, exec);
-  test.statistic = criterion.value(u, p);
-  return test;
+  return permutation_tests({&criterion}, u, p, exchange, permutations, exec)[0];
 }
 
 }  // namespace fmd

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "fmd/core/rng.h"
 #include "fmd/metrics/score_curve.h"
+#include "fmd/metrics/testing.h"
 #include "metrics/group_figures.h"
 #include "metrics/group_rates.h"
 
@@ -21,6 +23,7 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 struct GroupScores {
   ScoreRuns runs;
+  std::vector<Index> coarse;  // counts of the coarse histogram, favourable labels first
   std::vector<ScoreRuns> replicates;
 };
 
@@ -35,29 +38,57 @@ ScoreRuns kept_runs(const KeptRows& kept, Index attribute, int group, int favora
   return score_runs(score, positive);
 }
 
-std::vector<ScoreRuns> resampled(const ScoreHistogram& fine, const Exec& exec) {
+std::vector<Index> coarse_counts(const ScoreHistogram& fine) {
   std::vector<Index> counts(at(2 * kCoarse), 0);
   const Index width = fine.bins() / kCoarse;
   for (Index b = 0; b < fine.bins(); ++b) {
     counts[at(b / width)] += fine.positive[at(b)];
     counts[at(kCoarse + b / width)] += fine.negative[at(b)];
   }
-  const CountTables tables = bootstrap_counts(counts, kReplicates, exec);
-  std::vector<ScoreRuns> all;
+  return counts;
+}
+
+ScoreRuns coarse_runs(std::span<const Index> counts) {
   ScoreHistogram coarse(kCoarse);
-  for (Index r = 0; r < kReplicates; ++r) {
-    const auto table = tables[r];
-    std::copy_n(table.begin(), kCoarse, coarse.positive.begin());
-    std::copy_n(table.begin() + kCoarse, kCoarse, coarse.negative.begin());
-    all.push_back(score_runs(coarse));
-  }
+  std::copy_n(counts.begin(), kCoarse, coarse.positive.begin());
+  std::copy_n(counts.begin() + kCoarse, kCoarse, coarse.negative.begin());
+  return score_runs(coarse);
+}
+
+// A spread needs few replicates, the tails of BCa as many as were asked for.
+std::vector<ScoreRuns> resampled(const std::vector<Index>& counts,
+                                 const GroupOptions& options, const Exec& exec) {
+  const Index replicates = options.intervals == Bootstrap::bca
+                               ? std::max(kReplicates, options.replicates)
+                               : kReplicates;
+  const CountTables tables = bootstrap_counts(counts, replicates, exec);
+  std::vector<ScoreRuns> all;
+  for (Index r = 0; r < replicates; ++r) all.push_back(coarse_runs(tables[r]));
   return all;
 }
 
-// Within the range that the figure can have.
+// A figure of coarse histograms, of one group or of two, one behind the other.
+using CoarseFigure = std::function<double(std::span<const Index>)>;
+
+// BCa, with replicates moved by what the coarse bins are off: that is no bias of sampling.
+Interval corrected(double value, std::vector<double> replicates, double confidence,
+                   std::vector<Index> counts, const CoarseFigure& figure) {
+  const double off = value - figure(counts);
+  for (double& x : replicates) x += off;
+  std::vector<int> group;
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    group.push_back(static_cast<int>(c / at(2 * kCoarse)));
+  return bca(value, std::move(replicates), jackknife_acceleration(counts, group, figure),
+             confidence);
+}
+
+// Within the range that the figure can have. counts, figure: for BCa, else empty.
 Interval spread(double value, const std::vector<double>& replicates, double confidence,
-                double least, double most) {
-  Interval i = from_spread(value, replicates, confidence);
+                double least, double most, const std::vector<Index>& counts = {},
+                const CoarseFigure& figure = {}) {
+  Interval i;
+  if (!counts.empty()) i = corrected(value, replicates, confidence, counts, figure);
+  if (std::isnan(i.low)) i = from_spread(value, replicates, confidence);
   if (i.low < least) i.low = least;
   if (i.high > most) i.high = most;
   return i;
@@ -82,7 +113,7 @@ double exact_value(const std::string& name, const GroupTally& group, int favorab
 
 Interval metric_interval(const ScoreMetricInfo& metric, const GroupScores& scores,
                          const GroupTally& group, int favorable, bool kept,
-                         double confidence) {
+                         const GroupOptions& options) {
   double value = metric.value(scores.runs);
   if (!kept) value = exact_value(metric.name, group, favorable, value);
   std::vector<double> values;
@@ -90,11 +121,15 @@ Interval metric_interval(const ScoreMetricInfo& metric, const GroupScores& score
   const std::string name = metric.name;
   const double least = name == "r2" ? -HUGE_VAL : 0,
                most = name == "log_loss" ? HUGE_VAL : 1;
-  return spread(value, values, confidence, least, most);
+  const bool bca = options.intervals == Bootstrap::bca;
+  return spread(
+      value, values, options.confidence, least, most,
+      bca ? scores.coarse : std::vector<Index>{},
+      [&](std::span<const Index> counts) { return metric.value(coarse_runs(counts)); });
 }
 
 GroupMeasure against_reference(const char* name, const std::vector<GroupScores>& scores,
-                               const std::vector<int>& groups, double confidence,
+                               const std::vector<int>& groups, const GroupOptions& options,
                                const GroupReport& report,
                                double (*figure)(const ScoreRuns&, const ScoreRuns&),
                                double least) {
@@ -102,7 +137,7 @@ GroupMeasure against_reference(const char* name, const std::vector<GroupScores>&
   measure.name = name;
   measure.by_name = true;
   const double adjusted =
-      adjusted_confidence(confidence, static_cast<Index>(groups.size()) - 1);
+      adjusted_confidence(options.confidence, static_cast<Index>(groups.size()) - 1);
   const auto p = static_cast<std::size_t>(
       std::find(groups.begin(), groups.end(), report.reference) - groups.begin());
   for (std::size_t u = 0; u < groups.size(); ++u) {
@@ -110,9 +145,18 @@ GroupMeasure against_reference(const char* name, const std::vector<GroupScores>&
     std::vector<double> values;
     for (std::size_t r = 0; r < scores[u].replicates.size(); ++r)
       values.push_back(figure(scores[u].replicates[r], scores[p].replicates[r]));
-    const Comparison found{
-        report.reference, groups[u], name,
-        spread(figure(scores[u].runs, scores[p].runs), values, adjusted, least, 1)};
+    std::vector<Index> both;
+    if (options.intervals == Bootstrap::bca) {
+      both = scores[u].coarse;
+      both.insert(both.end(), scores[p].coarse.begin(), scores[p].coarse.end());
+    }
+    const Comparison found{report.reference, groups[u], name,
+                           spread(figure(scores[u].runs, scores[p].runs), values, adjusted,
+                                  least, 1, both, [&](std::span<const Index> counts) {
+                                    return figure(
+                                        coarse_runs(counts.first(at(2 * kCoarse))),
+                                        coarse_runs(counts.subspan(at(2 * kCoarse))));
+                                  })};
     measure.comparisons.push_back(found);
     const auto rank = [](const Interval& i) {
       return std::tuple(std::abs(i.value), i.low - i.high, i.value);
@@ -163,12 +207,12 @@ void add_score_figures(const Tally& tally, std::span<const Index> attributes,
     own.seed = Rng(exec.seed, "scores of " + report.groups[g].value).next();
     scores[k].runs = kept ? kept_runs(*tally.kept(), attributes[0], groups[k], favorable)
                           : score_runs(histograms[g]);
-    scores[k].replicates = resampled(histograms[g], own);
+    scores[k].coarse = coarse_counts(histograms[g]);
+    scores[k].replicates = resampled(scores[k].coarse, options, own);
     for (const ScoreMetricInfo& metric : score_metrics()) {
-      Figure figure{metric.name,
-                    metric_interval(metric, scores[k], tallies[g], favorable, kept,
-                                    options.confidence),
-                    ""};
+      Figure figure{
+          metric.name,
+          metric_interval(metric, scores[k], tallies[g], favorable, kept, options), ""};
       if (!figure.value.defined()) figure.reason = "labels of one kind only";
       report.groups[g].rates.push_back(std::move(figure));
     }
@@ -178,12 +222,12 @@ void add_score_figures(const Tally& tally, std::span<const Index> attributes,
         fmt::format("fewer than two groups have >= {} rows", options.min_rows));
   if (report.reference < 0 || !report.groups[at(report.reference)].compared)
     return undefined("the reference group has too few rows");
-  report.measures.push_back(against_reference(
-      "auc_difference", scores, groups, options.confidence, report, auc_difference, -1));
+  report.measures.push_back(against_reference("auc_difference", scores, groups, options,
+                                              report, auc_difference, -1));
   report.measures.push_back(
-      against_reference("abroca", scores, groups, options.confidence, report, roc_area, 0));
-  report.measures.push_back(against_reference(
-      "ks_distance", scores, groups, options.confidence, report, score_distance, 0));
+      against_reference("abroca", scores, groups, options, report, roc_area, 0));
+  report.measures.push_back(
+      against_reference("ks_distance", scores, groups, options, report, score_distance, 0));
 }
 
 }  // namespace fmd

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -142,6 +143,48 @@ Matrix sums_of_moments(const GroupTally& group, const LabelTally& positive,
   return normal_sums(m, all.rows, replicates, exec);
 }
 
+// Sums of squared and cubed influences of scores on their mean.
+struct Influence {
+  double squares = 0, cubes = 0;
+
+  void add(double times, double off, double rows) {
+    const double one = off / rows;
+    squares += times * one * one;
+    cubes += times * one * one * one;
+  }
+};
+
+// In order of the scores: that of the rows changes no bit.
+Influence influence_of_rows(std::vector<double> score) {
+  std::sort(score.begin(), score.end());
+  const auto rows = static_cast<double>(score.size());
+  const double mean = std::accumulate(score.begin(), score.end(), 0.0) / rows;
+  Influence sums;
+  for (const double x : score) sums.add(1, x - mean, rows);
+  return sums;
+}
+
+// Every bin at its middle; rows without a label at their mean.
+Influence influence_of_bins(const ScoreHistogram& h, const LabelTally& unknown,
+                            bool positives, double mean, double rows) {
+  Influence sums;
+  for (std::size_t b = 0; b < h.positive.size(); ++b)
+    sums.add(static_cast<double>(h.positive[b] + (positives ? 0 : h.negative[b])),
+             bin_score(b) - mean, rows);
+  if (!positives && unknown.rows > 0)
+    sums.add(static_cast<double>(unknown.rows), unknown.score / unknown.weight - mean,
+             rows);
+  return sums;
+}
+
+std::vector<double> scores_of(const KeptRows& kept, const std::vector<Index>& rows,
+                              int favorable, bool positives) {
+  std::vector<double> scores;
+  for (const Index row : rows)
+    if (!positives || kept.y[at(row)] == favorable) scores.push_back(kept.score[at(row)]);
+  return scores;
+}
+
 }  // namespace
 
 SoftRates soft_rates(const Tally& tally, std::span<const Index> attributes,
@@ -155,6 +198,9 @@ SoftRates soft_rates(const Tally& tally, std::span<const Index> attributes,
     rate->name = "mean_score";
     rate->means = Vector::Constant(groups, kUndefined);
     rate->replicates = Matrix::Constant(groups, options.replicates, kUndefined);
+    rate->squares = rate->cubes = Vector::Zero(groups);
+    // Weighted sums are drawn from the normal distribution: there is nothing to correct.
+    if (!plan.weighted) rate->intervals = options.intervals;
   }
   if (plan.favorable < 0) return soft;
   const bool exact = tally.kept() != nullptr && !plan.weighted;
@@ -182,10 +228,23 @@ SoftRates soft_rates(const Tally& tally, std::span<const Index> attributes,
                              ? static_cast<double>(std::max<Index>(
                                    1, std::llround(rates.selection.counts[at(g)].of)))
                              : static_cast<double>(all.rows);
+    const auto set_influence = [&](Rate& rate, bool positives) {
+      if (rate.intervals == Bootstrap::percentile || (!exact && histograms.empty())) return;
+      const Influence sums =
+          exact
+              ? influence_of_rows(
+                    scores_of(*tally.kept(), rows[at(g)], plan.favorable, positives))
+              : influence_of_bins(histograms[at(g)], group.unknown, positives,
+                                  rate.means(g), positives ? positive.weight : all.weight);
+      rate.squares(g) = sums.squares;
+      rate.cubes(g) = sums.cubes;
+    };
     soft.all.means(g) = all.score / all.weight;
+    set_influence(soft.all, false);
     soft.all.replicates.row(g) = sums.col(kScore).transpose() / drawn;
     if (!plan.labelled) continue;
     soft.positives.means(g) = positive.score / positive.weight;
+    set_influence(soft.positives, true);
     for (Index r = 0; r < options.replicates; ++r)
       if (sums(r, kPositive) > 0)
         soft.positives.replicates(g, r) = sums(r, kPositiveScore) / sums(r, kPositive);

@@ -27,7 +27,8 @@ Interval weighted_mean(const std::vector<Share>& cells, const std::vector<double
     above += std::pow(weight[c] * (part.high - part.value), 2);
   }
   if (all == 0) return {};
-  return {sum / all, (sum - std::sqrt(below)) / all, (sum + std::sqrt(above)) / all};
+  return {sum / all, (sum - std::sqrt(below)) / all, (sum + std::sqrt(above)) / all,
+          IntervalKind::newcombe};
 }
 
 }  // namespace

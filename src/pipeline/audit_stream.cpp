@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fmd/pipeline/slope.h"
+
 namespace fmd {
 namespace {
 
@@ -21,14 +23,9 @@ ScoredBlock with_groups(const Scored& scored, const std::vector<Attribute>& attr
 
 }  // namespace
 
-bool streams(const Model& model, const Task& task) {
-  return std::all_of(
-      task.attributes.begin(), task.attributes.end(), [&](const AttributeSpec& spec) {
-        const std::string& column = spec.columns.empty() ? spec.name : spec.columns[0];
-        const bool ranges = spec.quantiles > 0 || !spec.cuts.empty();
-        return spec.pairs == "flip" &&
-               !(ranges && model.backbone->encoder().find(column) != nullptr);
-      });
+bool streams(const Task& task) {
+  return std::all_of(task.attributes.begin(), task.attributes.end(),
+                     [&](const AttributeSpec& spec) { return spec.pairs == "flip"; });
 }
 
 AuditReport audit_stream(const Model& model, StudyStream& stream,
@@ -36,6 +33,7 @@ AuditReport audit_stream(const Model& model, StudyStream& stream,
   const std::vector<Attribute>& attributes = stream.attributes();
   Tally tally(audit_plan(model.task, pointers(attributes), stream.labelled(), options));
   std::vector<TalliedAttribute> tallied;
+  std::vector<std::optional<SlopeTally>> slopes;
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     TalliedAttribute own{&attributes[a], stream.reads()[a], std::nullopt,
                          "flip",         std::nullopt,      std::nullopt};
@@ -44,12 +42,15 @@ AuditReport audit_stream(const Model& model, StudyStream& stream,
                                  .values = static_cast<Index>(attributes[a].values.size()),
                                  .figures = options.by_name});
     tallied.push_back(std::move(own));
+    slopes.push_back(SlopeTally::of(model, attributes[a]));
   }
   Index seen = 0, missing_numbers = 0;
   for (Study block; stream.next(block, "auditing");) {
     const Scored scored = score(model, block, {}, exec);
     tally.add(with_groups(scored, block.attributes, block.weight));
     for (std::size_t a = 0; a < tallied.size(); ++a) {
+      if (slopes[a])
+        slopes[a]->add(model, block.rows(), scored.p, block.attributes[a].code, exec);
       const bool known =
           std::any_of(block.attributes[a].code.begin(), block.attributes[a].code.end(),
                       [](std::int32_t code) { return code >= 0; });
@@ -60,6 +61,8 @@ AuditReport audit_stream(const Model& model, StudyStream& stream,
     seen = block.seen < 0 || seen < 0 ? -1 : seen + block.seen;
     missing_numbers += block.missing_numbers;
   }
+  for (std::size_t a = 0; a < tallied.size(); ++a)
+    if (slopes[a]) tallied[a].slope = slopes[a]->report(options, exec);
   AuditReport report = audit_tallies(tally, model.task, tallied, options, exec);
   report.kind = kind_of(model);
   report.data = stream.source();

@@ -21,9 +21,9 @@ std::vector<FlipTest> flip_tests(const Study& study, const Scored& scored,
       continue;
     const Neighbours near = nearest(study.rows(rows[g]), study.rows(rows[reference]),
                                     {.k = options.neighbours}, exec);
-    tests.push_back(
-        {attribute.values[g], attribute.values[reference], std::ssize(rows[g]),
-         flip_test(scored, rows[g], near, options.confidence, options.replicates, exec)});
+    tests.push_back({attribute.values[g], attribute.values[reference], std::ssize(rows[g]),
+                     flip_test(scored, rows[g], near, options.confidence,
+                               options.replicates, exec, options.intervals)});
   }
   return tests;
 }
@@ -34,9 +34,10 @@ void add_neighbours(const Study& study, const Scored& scored, const AuditOptions
                     const Exec& exec, AuditReport& report) {
   const Neighbours near =
       nearest(study.rows(), study.rows(), {.k = options.neighbours}, exec);
-  report.neighbours = {.k = options.neighbours,
-                       .consistency = consistency(scored, near, options.confidence,
-                                                  options.replicates, exec)};
+  report.neighbours = {
+      .k = options.neighbours,
+      .consistency = consistency(scored, near, options.confidence, options.replicates, exec,
+                                 options.intervals)};
   for (std::size_t a = 0; a < report.attributes.size(); ++a)
     report.attributes[a].flip_test = flip_tests(study, scored, study.attributes[a],
                                                 report.attributes[a].groups, options, exec);

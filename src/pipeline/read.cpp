@@ -20,8 +20,6 @@ CsvOptions csv_options(const Task& task) {
   return options;
 }
 
-namespace {
-
 void refuse_features(const std::string& name) {
   if (!is_features_file(FileView::open(name).bytes())) return;
   throw Error(ErrorKind::unsupported,
@@ -29,8 +27,6 @@ void refuse_features(const std::string& name) {
               "predict, audit (by flips) and explain take it; give others the table that "
               "it was made from");
 }
-
-}  // namespace
 
 Table read_named(const std::string& name, const CsvOptions& options,
                  const std::filesystem::path& data_folder, const Exec& exec) {

@@ -8,6 +8,7 @@
 #include "data/number.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/core/error.h"
+#include "pipeline/scan_pass.h"
 
 namespace fmd {
 namespace {
@@ -75,12 +76,11 @@ void add_flips(const Model& model, const Features& X, const Attribute& attribute
   }
 }
 
-void set_flips(const Model& model, const Table& table,
+void set_flips(const Model& model, const ScanFlips& flips,
                const std::vector<Attribute>& attributes, double confidence,
-               const Exec& exec, ScanReport& report) {
+               ScanReport& report) {
   Index read = 0;
   for (const Attribute& a : attributes) read += model.backbone->reads(a);
-  const ScanFlips flips = scan_flips(model, table, attributes, exec);
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     const Attribute& attribute = attributes[a];
     const auto suspect =
@@ -95,38 +95,37 @@ void set_flips(const Model& model, const Table& table,
     flip.kind = attribute.flips() ? "flip" : "slope";
     flip.rows = static_cast<Index>(sums.rows);
     flip.values = std::ssize(attribute.values);
-    flip.change = sums.mean_change(adjusted_confidence(confidence, read));
+    flip.change = sums.mean_change(
+        report.adjust == Adjust::none ? confidence : adjusted_confidence(confidence, read));
     if (attribute.flips()) flip.flip_rate = sums.flipped / sums.rows;
     if (!attribute.flips()) flip.deviation = column->scale;
     suspect->flip = flip;
   }
 }
 
-ScanReport scan_rows(const Table& table, const Scored& scored,
-                     const std::vector<Attribute>& attributes, const Task& task,
-                     const ScanOptions& options, const Exec& exec) {
-  if (scored.favorable < 0) {
-    throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
-                "say which label is good for the person: --favorable VALUE");
-  }
-  if (attributes.empty()) {
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{}: no column divides the rows into few groups", table.source),
-                "name columns: --scan-columns a,b,c");
-  }
-  std::vector<Index> groups;
-  std::vector<std::vector<std::int32_t>> codes(attributes.size());
-  for (std::size_t a = 0; a < attributes.size(); ++a) {
-    groups.push_back(std::ssize(attributes[a].groups));
-    read_groups(attributes[a], table, codes[a]);
-  }
-  ScanCounts counts(groups);
-  counts.add(codes, scan_outcomes(scored), exec);
-  ScanReport report = scan_report(attributes, counts, task, options);
-  report.rows = table.rows();
-  report.labelled = scored.labelled();
-  report.data = table.source;
-  return report;
+// The sums of a part of the rows, which begins with block `first` of all.
+Partial<ScanFlips> flips_part(const Model& model, const Table& table,
+                              const std::vector<Attribute>& attributes, Index first,
+                              const Exec& exec) {
+  std::vector<Attribute> coded = attributes;
+  for (Attribute& attribute : coded)
+    if (attribute.flips()) read_codes(attribute, table, attribute.code);
+  const auto add = [&](ScanFlips& state, Index block) {
+    const std::vector<Index> rows = block_rows(block - first, table.rows());
+    const auto X = model.backbone->features(table, rows, {});
+    const Matrix p = probabilities_of(model, *X);
+    for (std::size_t a = 0; a < coded.size(); ++a) {
+      if (!model.backbone->reads(coded[a])) continue;
+      if (coded[a].flips()) {
+        add_flips(model, *X, coded[a], rows, p, state.of[a]);
+      } else {
+        add_slopes(model, table, *X, coded[a], rows, p, state.of[a]);
+      }
+    }
+  };
+  return reduce_part<ScanFlips>(
+      first, first + block_count(table.rows()),
+      [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, exec);
 }
 
 }  // namespace
@@ -142,25 +141,57 @@ const ScanGap* ScanSuspect::widest() const {
 
 ScanFlips scan_flips(const Model& model, const Table& table,
                      const std::vector<Attribute>& attributes, const Exec& exec) {
-  std::vector<Attribute> coded = attributes;
-  for (Attribute& attribute : coded)
-    if (attribute.flips()) read_codes(attribute, table, attribute.code);
-  const auto add = [&](ScanFlips& state, Index block) {
-    const std::vector<Index> rows = block_rows(block, table.rows());
-    const auto X = model.backbone->features(table, rows, {});
-    const Matrix p = probabilities_of(model, *X);
-    for (std::size_t a = 0; a < coded.size(); ++a) {
-      if (!model.backbone->reads(coded[a])) continue;
-      if (coded[a].flips()) {
-        add_flips(model, *X, coded[a], rows, p, state.of[a]);
-      } else {
-        add_slopes(model, table, *X, coded[a], rows, p, state.of[a]);
-      }
-    }
-  };
-  return reduce<ScanFlips>(
-      block_count(table.rows()),
-      [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, exec);
+  if (table.rows() == 0) return {std::vector<FlipSums>(attributes.size())};
+  return flips_part(model, table, attributes, 0, exec).finish();
+}
+
+ScanPass::ScanPass(const Model* model, const Task& task,
+                   const SuspectSurvey::Suspects& suspects, const std::string& source)
+    : model_(model), task_(task), suspects_(suspects), source_(source) {
+  if (task.favorable_class() < 0) {
+    throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
+                "say which label is good for the person: --favorable VALUE");
+  }
+  if (suspects.attributes.empty()) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: no column divides the rows into few groups", source),
+                "name columns: --scan-columns a,b,c");
+  }
+  std::vector<Index> groups;
+  for (const Attribute& a : suspects.attributes) groups.push_back(std::ssize(a.groups));
+  counts_ = ScanCounts(std::move(groups));
+  groups_.resize(suspects.attributes.size());
+}
+
+void ScanPass::add(const Table& block, const Scored& scored, const Exec& exec) {
+  for (std::size_t a = 0; a < groups_.size(); ++a)
+    read_groups(suspects_.attributes[a], block, groups_[a]);
+  counts_.add(groups_, scan_outcomes(scored), exec);
+  if (model_ != nullptr && block.rows() > 0)
+    flips_.merge(
+        flips_part(*model_, block, suspects_.attributes, rows_ / kBlockRows, exec));
+  rows_ += block.rows();
+  labelled_ = scored.labelled();
+}
+
+ScanReport ScanPass::finish(const ScanOptions& options) && {
+  const std::vector<Attribute>& attributes = suspects_.attributes;
+  ScanReport report = scan_report(attributes, counts_, task_, options);
+  report.rows = rows_;
+  report.labelled = labelled_;
+  report.data = source_;
+  report.left_out = suspects_.left_out;
+  if (model_ == nullptr) return report;
+  if (!flips_.empty())
+    set_flips(*model_, std::move(flips_).finish(), attributes, options.confidence, report);
+  report.kind = kind_of(*model_);
+  return report;
+}
+
+std::vector<std::string> score_columns(const Task& task) {
+  std::vector<std::string> names = {"p", "score", "fmd_row", "predicted"};
+  for (const std::string& name : task.classes) names.push_back("p_" + name);
+  return names;
 }
 
 ScanReport scan_model(const Model& model, const Study& study, const ScanOptions& options,
@@ -168,25 +199,21 @@ ScanReport scan_model(const Model& model, const Study& study, const ScanOptions&
   SuspectSurvey survey(model.task, options);
   survey.add(study.table);
   const SuspectSurvey::Suspects suspects = survey.finish();
-  ScanReport report = scan_rows(study.table, score(model, study, {}, exec),
-                                suspects.attributes, model.task, options, exec);
-  set_flips(model, study.table, suspects.attributes, options.confidence, exec, report);
-  report.left_out = suspects.left_out;
-  report.kind = kind_of(model);
+  ScanPass pass(&model, model.task, suspects, study.table.source);
+  pass.add(study.table, score(model, study, {}, exec), exec);
+  ScanReport report = std::move(pass).finish(options);
   report.data_sha256 = study.sha256;
   return report;
 }
 
 ScanReport scan_files(const Table& scores, const Scored& scored, const Task& task,
                       const ScanOptions& options, const Exec& exec) {
-  std::vector<std::string> others = {"p", "score", "fmd_row", "predicted"};
-  for (const std::string& name : task.classes) others.push_back("p_" + name);
-  SuspectSurvey survey(task, options, others);
+  SuspectSurvey survey(task, options, score_columns(task));
   survey.add(scores);
   const SuspectSurvey::Suspects suspects = survey.finish();
-  ScanReport report = scan_rows(scores, scored, suspects.attributes, task, options, exec);
-  report.left_out = suspects.left_out;
-  return report;
+  ScanPass pass(nullptr, task, suspects, scores.source);
+  pass.add(scores, scored, exec);
+  return std::move(pass).finish(options);
 }
 
 }  // namespace fmd

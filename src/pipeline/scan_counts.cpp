@@ -138,7 +138,7 @@ Interval FlipSums::mean_change(double confidence) const {
   if (rows < 2) return {mean, kUndefined, kUndefined};
   const double variance = std::max(0.0, square - rows * mean * mean) / (rows - 1);
   const double half = normal_quantile(confidence) * std::sqrt(variance / rows);
-  return {mean, std::max(0.0, mean - half), mean + half};
+  return {mean, std::max(0.0, mean - half), mean + half, IntervalKind::normal};
 }
 
 }  // namespace fmd

@@ -72,14 +72,16 @@ Suspect compare(std::size_t first, std::size_t second, std::span<const Index> co
   return suspect;
 }
 
-// Holm over all comparisons of the scan.
-Index adjust(std::vector<Suspect>& suspects) {
+// Over all comparisons of the scan.
+Index adjust(Adjust how, std::vector<Suspect>& suspects) {
   std::vector<Test*> all;
   for (Suspect& suspect : suspects)
     for (Test& test : suspect.tests) all.push_back(&test);
   std::vector<double> p;
   for (const Test* test : all) p.push_back(test->p);
-  const std::vector<double> adjusted = holm(p);
+  const std::vector<double> adjusted = how == Adjust::holm ? holm(p)
+                                       : how == Adjust::bh ? benjamini_hochberg(p)
+                                                           : p;
   for (std::size_t i = 0; i < all.size(); ++i) all[i]->adjusted = adjusted[i];
   return static_cast<Index>(all.size());
 }
@@ -185,13 +187,32 @@ std::vector<bool> known_groups(const Attribute& a) {
   return known;
 }
 
+// Of the intervals of gaps. With bh they are worked out for chosen comparisons, the
+// findings, of which the expected share of intervals that miss stays below the level.
+double gap_confidence(const ScanOptions& options, const std::vector<Suspect>& suspects,
+                      Index tests) {
+  if (options.adjust == Adjust::none) return options.confidence;
+  if (options.adjust == Adjust::holm) return adjusted_confidence(options.confidence, tests);
+  const double level = 1 - options.confidence;
+  Index findings = 0;
+  for (const Suspect& suspect : suspects)
+    for (const Test& test : suspect.tests) findings += test.adjusted <= level;
+  return 1 - level * static_cast<double>(std::max<Index>(1, findings)) /
+                 static_cast<double>(std::max<Index>(1, tests));
+}
+
 }  // namespace
 
 ScanReport scan_report(const std::vector<Attribute>& attributes, const ScanCounts& counts,
                        const Task& task, const ScanOptions& options) {
+  Task least = task;
+  if (!options.include_rows) {
+    least.min_group = std::max(task.min_group, kMaskedRows);
+    least.min_label = std::max(task.min_label, kMaskedRows);
+  }
   std::vector<Suspect> columns;
   for (std::size_t a = 0; a < attributes.size(); ++a)
-    columns.push_back(compare(a, a, counts.one(a), known_groups(attributes[a]), task));
+    columns.push_back(compare(a, a, counts.one(a), known_groups(attributes[a]), least));
   std::vector<Suspect> suspects = columns;
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     for (std::size_t b = a + 1; b < attributes.size(); ++b) {
@@ -199,16 +220,17 @@ ScanReport scan_report(const std::vector<Attribute>& attributes, const ScanCount
       for (const bool first : known_groups(attributes[a]))
         for (const bool second : known_groups(attributes[b]))
           known.push_back(first && second);
-      suspects.push_back(compare(a, b, counts.two(a, b), known, task));
+      suspects.push_back(compare(a, b, counts.two(a, b), known, least));
     }
   }
   ScanReport report;
-  report.task = task;
+  report.task = least;
   report.confidence = options.confidence;
   report.top = options.top;
-  report.tests = adjust(suspects);
+  report.adjust = options.adjust;
+  report.tests = adjust(options.adjust, suspects);
   const double level = 1 - options.confidence;
-  const double confidence = adjusted_confidence(options.confidence, report.tests);
+  const double confidence = gap_confidence(options, suspects, report.tests);
   for (const Suspect& suspect : suspects) {
     ScanSuspect one = described(attributes, suspect, level, confidence);
     if (suspect.first == suspect.second) {

@@ -1,10 +1,16 @@
+#include "fmd/pipeline/slope.h"
+
 #include <cmath>
 
-#include "fmd/pipeline/audit.h"
+#include "core/check.h"
+#include "fmd/metrics/testing.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
+
+constexpr int kUnit = 60;
+constexpr std::size_t kKeepRows = 200'000;
 
 // dp_k/da of one row, for du = dz/da of each output.
 void probability_slope(const Matrix& p, Index row, const Vector& du, Vector& dp) {
@@ -17,41 +23,101 @@ void probability_slope(const Matrix& p, Index row, const Vector& du, Vector& dp)
   for (Index k = 0; k < du.size(); ++k) dp(k) = p(row, k) * (du(k) - mean);
 }
 
+// More than half the sum of |dp/dx| of any row: with slopes of the activations up to 1.13
+// (GELU's), what the sizes of all weights on the way of the feature allow.
+double most_slope(const Model& model, Index feature) {
+  const std::vector<Index> widths = model.head->widths();
+  const double* layer = model.theta.data();
+  Vector reach = Vector::Unit(widths[0], feature);
+  for (std::size_t l = 1; l < widths.size(); ++l) {
+    const Index in = widths[l - 1], out = widths[l];
+    const Eigen::Map<const Matrix> weights(layer, out, in + 1);
+    reach = (l == 1 ? 1.0 : 1.13) * (weights.leftCols(in).cwiseAbs() * reach);
+    layer += out * (in + 1);
+  }
+  return reach.size() == 1 ? reach(0) : 2 * reach.maxCoeff();
+}
+
+Interval scaled(const Interval& i, double by) {
+  return {by * i.value, by * i.low, by * i.high, i.kind};
+}
+
+// The mean of kept sizes: replicates and acceleration do not depend on the rows' order.
+Interval kept_mean(double mean, const std::vector<double>& sizes,
+                   const AuditOptions& options, const Exec& exec) {
+  const auto n = static_cast<double>(sizes.size());
+  const Eigen::Map<const Vector> all(sizes.data(), static_cast<Index>(sizes.size()));
+  const Matrix means = bootstrap_sums(all, options.replicates, exec) / n;
+  std::vector<double> left_out;
+  if (options.intervals == Bootstrap::bca)
+    for (const double x : sizes) left_out.push_back((n * mean - x) / (n - 1));
+  return bootstrap_interval(mean, {means.data(), means.data() + means.size()},
+                            jackknife_acceleration(std::move(left_out)), options.confidence,
+                            options.intervals);
+}
+
 }  // namespace
+
+std::optional<SlopeTally> SlopeTally::of(const Model& model, const Attribute& attribute) {
+  if (attribute.flips() || !head_on_columns(model)) return std::nullopt;
+  const EncodedColumn* read = model.backbone->encoder().find(attribute.columns[0]);
+  if (read == nullptr || read->kind != ColumnKind::number) return std::nullopt;
+  SlopeTally tally;
+  tally.feature_ = read->first;
+  tally.deviation_ = read->scale;
+  tally.most_ = most_slope(model, read->first) / read->scale;
+  tally.favorable_ = model.task.favorable_class();
+  return tally;
+}
+
+void SlopeTally::add(const Model& model, const Rows& rows, const Matrix& p,
+                     std::span<const std::int32_t> code, const Exec& exec) {
+  require_size("slope", "code", std::ssize(code), p.rows());
+  // The feature is (a - mean) / scale, so dz/da = dz/dx / scale.
+  const Matrix du =
+      all_input_slopes(*model.head, rows, model.theta, feature_, exec) / deviation_;
+  Vector dp(p.cols());
+  for (Index i = 0; i < p.rows(); ++i) {
+    if (code[static_cast<std::size_t>(i)] < 0) continue;
+    probability_slope(p, i, du.row(i), dp);
+    const double size = most_ == 0 ? 0 : dp.lpNorm<1>() / 2 / most_;
+    sizes_.add(size);
+    if (favorable_ >= 0 && most_ > 0)
+      (dp(favorable_) < 0 ? falls_ : rises_).add(std::abs(dp(favorable_)) / most_, kUnit);
+    if (!keeping_) continue;
+    kept_.push_back(size);
+    if (kept_.size() <= kKeepRows) continue;
+    keeping_ = false;
+    kept_ = {};
+  }
+}
+
+std::optional<SlopeReport> SlopeTally::report(const AuditOptions& options,
+                                              const Exec& exec) const {
+  SlopeReport slope;
+  slope.rows = sizes_.count();
+  if (slope.rows == 0) return std::nullopt;
+  slope.deviation = deviation_;
+  const Interval mean = keeping_
+                            ? kept_mean(sizes_.mean(), kept_, options, exec)
+                            : sizes_.interval(0, options.confidence, options.replicates,
+                                              exec, options.intervals);
+  slope.per_unit = scaled(mean, most_);
+  slope.per_deviation = scaled(slope.per_unit, deviation_);
+  if (favorable_ >= 0)
+    slope.signed_per_unit = most_ * (rises_.value(kUnit) - falls_.value(kUnit)) /
+                            static_cast<double>(slope.rows);
+  return slope;
+}
 
 std::optional<SlopeReport> measure_slope(const Model& model, const Study& study,
                                          const Attribute& attribute,
                                          const AuditOptions& options, const Exec& exec) {
-  if (attribute.flips() || !head_on_columns(model)) return std::nullopt;
-  const EncodedColumn* read = model.backbone->encoder().find(attribute.columns[0]);
-  if (read == nullptr || read->kind != ColumnKind::number) return std::nullopt;
-  const Column& column = study.table.column(read->name);
-  // The feature is (a - mean) / scale.
-  const Matrix slopes =
-      all_input_slopes(*model.head, study.rows(), model.theta, read->first, exec);
+  std::optional<SlopeTally> tally = SlopeTally::of(model, attribute);
+  if (!tally) return std::nullopt;
   const Matrix p = all_probabilities(*model.head, study.rows(), model.theta, exec);
-  const int favorable = model.task.favorable_class();
-  std::vector<double> sizes;
-  double sum = 0;
-  Vector dp(p.cols());
-  for (Index i = 0; i < p.rows(); ++i) {
-    if (std::isnan(column.numbers[static_cast<std::size_t>(i)])) continue;
-    probability_slope(p, i, slopes.row(i).transpose() / read->scale, dp);
-    sizes.push_back(dp.lpNorm<1>() / 2);
-    if (favorable >= 0) sum += dp(favorable);
-  }
-  if (sizes.empty()) return std::nullopt;
-  const auto rows = static_cast<Index>(sizes.size());
-  SlopeReport slope;
-  slope.rows = rows;
-  slope.deviation = read->scale;
-  slope.per_unit = bootstrap_mean(Eigen::Map<const Vector>(sizes.data(), rows),
-                                  options.confidence, options.replicates, exec);
-  const auto scaled = [&](double x) { return x * slope.deviation; };
-  slope.per_deviation = {scaled(slope.per_unit.value), scaled(slope.per_unit.low),
-                         scaled(slope.per_unit.high)};
-  if (favorable >= 0) slope.signed_per_unit = sum / static_cast<double>(rows);
-  return slope;
+  tally->add(model, study.rows(), p, attribute.code, exec);
+  return tally->report(options, exec);
 }
 
 }  // namespace fmd

@@ -12,6 +12,8 @@ namespace fmd {
 
 // Kinds of the columns that the model and the task know.
 [[nodiscard]] CsvOptions table_options(const Model& model, const Task& task);
+// Throws Error(unsupported) for a file of features, where a table is needed.
+void refuse_features(const std::string& name);
 // Every column that carries an attribute of the task.
 [[nodiscard]] std::vector<std::string> attribute_columns(const Task& task);
 // Throws Error(missing_column) when labels are needed and there is no such column.

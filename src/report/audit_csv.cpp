@@ -4,6 +4,7 @@
 
 #include "fmd/data/csv.h"
 #include "fmd/report/audit_formats.h"
+#include "report/mask_text.h"
 
 namespace fmd {
 namespace {
@@ -16,10 +17,13 @@ class CsvLines {
 
   void add(const std::string& attribute, const std::string& group,
            const std::string& measure, const Interval& interval, Index rows,
-           const std::string& reason = "undefined") {
+           const std::string& reason = "undefined", bool masked = false) {
     text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(attribute), csv_cell(group),
                         csv_cell(measure), figure(interval.value), figure(interval.low),
-                        figure(interval.high), rows < 0 ? "" : std::to_string(rows),
+                        figure(interval.high),
+                        masked     ? fmd::text::few_rows()
+                        : rows < 0 ? ""
+                                   : std::to_string(rows),
                         interval.defined() ? "" : csv_cell(reason));
   }
 };
@@ -27,9 +31,14 @@ class CsvLines {
 void add_groups(const GroupReport& report, CsvLines& lines) {
   const std::string& name = report.attribute;
   for (const Group& g : report.groups) {
+    if (g.masked) {
+      lines.add(name, g.value, "selection_rate", {}, 0, "fewer than 10 rows", true);
+      continue;
+    }
+    const char* why = g.labels_masked ? "fewer than 10 rows of a label" : "undefined";
     lines.add(name, g.value, "selection_rate", g.selection_rate, g.rows);
-    lines.add(name, g.value, "tpr", g.tpr, g.positives);
-    lines.add(name, g.value, "fpr", g.fpr, g.negatives);
+    lines.add(name, g.value, "tpr", g.tpr, g.labels_masked ? -1 : g.positives, why);
+    lines.add(name, g.value, "fpr", g.fpr, g.labels_masked ? -1 : g.negatives, why);
     lines.add(name, g.value, "accuracy", g.accuracy, g.rows);
     lines.add(name, g.value, "mean_score", {g.mean_score, kUndefined, kUndefined}, g.rows);
     for (const Figure& rate : g.rates)
@@ -75,12 +84,14 @@ void add_flips(const AttributeAudit& a, CsvLines& lines) {
     lines.add(a.name,
               a.values[static_cast<std::size_t>(cell.from)] + " -> " +
                   a.values[static_cast<std::size_t>(cell.to)],
-              "co", cell.co, cell.rows);
+              "co", cell.co, cell.rows, cell.masked ? "fewer than 10 rows" : "undefined",
+              cell.masked);
 }
 
 }  // namespace
 
-std::string csv(const AuditReport& report) {
+std::string csv(const AuditReport& full) {
+  const AuditReport report = masked(full);
   CsvLines lines;
   const auto whole = [&](const char* measure, double value) {
     lines.add("", "", measure, {value, kUndefined, kUndefined}, report.rows, "no labels");

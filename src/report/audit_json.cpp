@@ -5,6 +5,7 @@
 #include "fmd/report/audit_report.h"
 #include "fmd/version.h"
 #include "report/baseline_screen.h"
+#include "report/mask_text.h"
 #include "report/match_json.h"
 
 namespace fmd {
@@ -14,18 +15,25 @@ std::string name_of(const std::vector<std::string>& values, int at) {
   return at < 0 ? "" : values[static_cast<std::size_t>(at)];
 }
 
+Json count_json(Index rows, bool masked) {
+  return masked ? Json(text::few_rows()) : Json(rows);
+}
+
 Json group_json(const Group& group, bool everything) {
+  const bool no_labels = group.masked || group.labels_masked;
   Json json = {{"value", group.value},
-               {"rows", group.rows},
-               {"positives", group.positives},
-               {"negatives", group.negatives},
+               {"rows", count_json(group.rows, group.masked)},
+               {"positives", no_labels ? Json(nullptr) : Json(group.positives)},
+               {"negatives", no_labels ? Json(nullptr) : Json(group.negatives)},
                {"selection_rate", number(group.selection_rate.value)},
                {"tpr", number(group.tpr.value)},
                {"fpr", number(group.fpr.value)},
                {"accuracy", number(group.accuracy.value)},
                {"mean_score", number(group.mean_score)},
                {"compared", group.compared}};
-  if (group.effective_rows != static_cast<double>(group.rows))
+  if (group.masked || group.labels_masked)
+    json["reason"] = group.masked ? "fewer than 10 rows" : "fewer than 10 rows of a label";
+  if (!group.masked && group.effective_rows != static_cast<double>(group.rows))
     json["effective_rows"] = number(group.effective_rows);
   Json intervals;
   intervals["selection_rate"] = interval_json(group.selection_rate);
@@ -45,6 +53,10 @@ Json comparison_json(const GroupReport& report, const Comparison& comparison) {
                {"second", report.groups[static_cast<std::size_t>(comparison.second)].value},
                {"rate", comparison.rate}};
   json.update(interval_json(comparison.difference));
+  if (!std::isnan(comparison.p_value)) {
+    json["p_value"] = comparison.p_value;
+    json["adjusted_p_value"] = comparison.adjusted;
+  }
   return json;
 }
 
@@ -52,6 +64,7 @@ Json measure_json(const GroupReport& report, const GroupMeasure& measure) {
   Json json = interval_json(measure.value, measure.reason);
   if (!measure.reason.empty()) return json;
   if (!measure.about.empty()) json["about"] = measure.about;
+  if (!std::isnan(measure.p_value)) json["adjusted_p_value"] = measure.p_value;
   if (measure.comparisons.empty()) return json;
   json["comparisons"] = Json::array();
   for (const Comparison& comparison : measure.comparisons)
@@ -114,8 +127,8 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
   for (const FlipCell& cell : flip.cells) {
     Json one = {{"from", name_of(audit.values, cell.from)},
                 {"to", name_of(audit.values, cell.to)},
-                {"rows", cell.rows}};
-    one["co"] = interval_json(cell.co);
+                {"rows", count_json(cell.rows, cell.masked)}};
+    one["co"] = interval_json(cell.co, cell.masked ? "fewer than 10 rows" : "undefined");
     one["signed_change"] = number(cell.signed_change);
     one["flip_rate"] = number(cell.flip_rate);
     cells.push_back(one);
@@ -143,7 +156,7 @@ Json slope_json(const AttributeAudit& audit) {
           {"signed_per_unit", number(slope.signed_per_unit)}};
 }
 
-Json attribute_json(const AttributeAudit& audit, bool everything) {
+Json attribute_json(const AttributeAudit& audit, bool everything, bool masked) {
   Json json;
   json["name"] = audit.name;
   json["reads"] =
@@ -160,7 +173,9 @@ Json attribute_json(const AttributeAudit& audit, bool everything) {
     json["slope"] = slope_json(audit);
   }
   json["groups"] = groups_json(audit.groups, everything);
-  json["rows_without_group"] = audit.groups.rows_without_group;
+  const Index without = audit.groups.rows_without_group;
+  json["rows_without_group"] =
+      count_json(without, masked && without > 0 && without < kMaskedRows);
   Json measures;
   flip_json(audit, json, measures);
   match_json(audit, json, measures);
@@ -192,9 +207,8 @@ Json limits_json(const std::vector<LimitResult>& limits) {
   return all;
 }
 
-}  // namespace
-
-Json figures_json(const AuditReport& report, bool everything) {
+// Of a report that is masked already.
+Json figures_of(const AuditReport& report, bool everything) {
   Json json;
   json["rows"] = report.rows;
   json["accuracy"] = interval_json(report.accuracy, "no labels");
@@ -206,11 +220,18 @@ Json figures_json(const AuditReport& report, bool everything) {
   }
   json["attributes"] = Json::array();
   for (const AttributeAudit& audit : report.attributes)
-    json["attributes"].push_back(attribute_json(audit, everything));
+    json["attributes"].push_back(attribute_json(audit, everything, !report.include_rows));
   return json;
 }
 
-std::string to_json(const AuditReport& report) {
+}  // namespace
+
+Json figures_json(const AuditReport& report, bool everything) {
+  return figures_of(masked(report), everything);
+}
+
+std::string to_json(const AuditReport& full) {
+  const AuditReport report = masked(full);
   Json json;
   json["schema"] = 1;
   json["command"] = "audit";
@@ -223,9 +244,12 @@ std::string to_json(const AuditReport& report) {
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;
   json["replicates"] = report.replicates;
+  json["intervals"] =
+      report.intervals == Bootstrap::bca ? "bca" : "percentile";  // of what is resampled
+  json["permutations"] = report.permutations;  // of the p-values of group gaps
   json["seed"] = report.seed;
   if (report.weighted) json["weight"] = report.task.weight;
-  json.update(figures_json(report, true));
+  json.update(figures_of(report, true));
   if (!report.accuracy.defined())
     json["reason"] = "no labels: accuracy and label metrics are null";
   json["intersections"] = Json::array();

@@ -2,6 +2,7 @@
 
 #include "fmd/report/audit_formats.h"
 #include "report/limit_words.h"
+#include "report/mask_text.h"
 #include "report/text.h"
 
 namespace fmd {
@@ -85,11 +86,13 @@ std::string group_part(const AuditReport& r, const GroupReport& g) {
                                                   : std::string("too few rows");
     };
     out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", cell(group.value),
-                       count(group.rows), percent(group.selection_rate.value),
-                       gap_of("demographic_parity"), percent(group.tpr.value),
-                       gap_of("equal_opportunity"), percent(group.fpr.value),
-                       percent(group.accuracy.value));
+                       cell(count(group.rows, group.masked)),
+                       percent(group.selection_rate.value), gap_of("demographic_parity"),
+                       percent(group.tpr.value), gap_of("equal_opportunity"),
+                       percent(group.fpr.value), percent(group.accuracy.value));
   }
+  if (const std::string words = text::mask_words(g); !words.empty())
+    out += "\nNote: " + words + ".\n";
   return out + "\n";
 }
 
@@ -118,7 +121,8 @@ std::string baseline_part(const AuditReport& r) {
 
 }  // namespace
 
-std::string markdown(const AuditReport& report) {
+std::string markdown(const AuditReport& full) {
+  const AuditReport report = masked(full);
   std::string out = fmt::format(
       "## Audit of {}\n\n{} rows of {}; intervals of {:g} %, adjusted where several groups "
       "are compared.\n\n",

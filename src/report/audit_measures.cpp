@@ -60,15 +60,18 @@ std::string whom(const GroupReport& g, const GroupMeasure& m) {
   return "";
 }
 
+std::string chance(double p) { return std::isnan(p) ? "" : text::bare(p); }
+
 std::string measures_of(const GroupReport& g, const std::vector<std::string>& shown) {
   std::string out;
   for (const GroupMeasure& m : g.measures) {
     if (!has(shown, m.name)) continue;
     std::string line =
         m.reason.empty()
-            ? fmt::format("  {:<36} {:>6} {:<16} {}", m.name, text::bare(m.value.value),
-                          text::range(m.value), text::clip(whom(g, m), 16))
-            : fmt::format("  {:<36} {:>6} {}", m.name, "-", text::wrap(m.reason, 46, 46));
+            ? fmt::format("  {:<35} {:>6} {:<15} {:<5} {}", m.name,
+                          text::bare(m.value.value), text::range(m.value),
+                          chance(m.p_value), text::clip(whom(g, m), 12))
+            : fmt::format("  {:<35} {:>6} {}", m.name, "-", text::wrap(m.reason, 45, 45));
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   }
@@ -123,8 +126,16 @@ std::string measures_part(const AuditReport& report) {
         g.reference < 0
             ? ""
             : ", against " + g.groups[static_cast<std::size_t>(g.reference)].value;
-    out += fmt::format("\nMEASURES of {}{}: the farthest group\n{}", a.name, reference,
-                       measures);
+    out += fmt::format("\nMEASURES of {}{}: the farthest group\n", a.name, reference);
+    if (report.permutations > 0 && !report.weighted)
+      out += "  p: " +
+             text::wrap(fmt::format("chance of a gap as wide when the groups are dealt out "
+                                    "at random; {} permutations, seed {}, adjusted for the "
+                                    "groups by Holm",
+                                    text::count(report.permutations), report.seed),
+                        5, 5) +
+             "\n";
+    out += fmt::format("  {:<35} {:>6} {:<15} p\n", "", "", "interval") + measures;
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include "report/audit_measures.h"
 #include "report/baseline_screen.h"
 #include "report/limit_words.h"
+#include "report/mask_text.h"
 #include "report/match_screen.h"
 #include "report/range_lines.h"
 #include "report/text.h"
@@ -135,12 +136,12 @@ std::string too_few(const GroupReport& g) {
   for (const Group& group : g.groups) {
     if (group.compared) continue;
     rows += group.rows;
-    names +=
-        fmt::format("{}{} {}", names.empty() ? "" : ", ", group.value, count(group.rows));
+    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", group.value,
+                         count(group.rows, group.masked));
   }
   if (names.empty()) return "";
-  return fmt::format("  {:<14}{:>7}  {}\n", "too few rows", count(rows),
-                     wrap(names, 25, 25));
+  return fmt::format("  {:<14}{:>7}  {}\n", "too few rows",
+                     text::has_masked(g) ? "" : count(rows), wrap(names, 25, 25));
 }
 
 const Comparison* against(const GroupReport& g, const char* measure, int group,
@@ -170,7 +171,8 @@ std::string two_groups(const GroupReport& g, const std::string& title) {
         "  {:<14}{:>7}  {:<5}{:<14}  {:>5} {:<14} {:>5}\n", clip(group.value, 14),
         count(group.rows), percent(group.selection_rate.value),
         percent_range(group.selection_rate), percent(group.tpr.value),
-        fmt::format("({})", count(group.positives)), percent(group.fpr.value));
+        group.labels_masked ? "" : fmt::format("({})", count(group.positives)),
+        percent(group.fpr.value));
   }
   out += fmt::format("  {:<18} {:<20} {:<20} {}\n", "difference",
                      difference(against(g, "demographic_parity", other)),
@@ -251,17 +253,19 @@ std::string groups_part(const AuditReport& r) {
 
 std::string limits_part(const AuditReport& r) {
   Index unjudged = 0, groups = 0;
+  bool hidden = false;
   for (const AttributeAudit& a : r.attributes)
     for (const Group& g : a.groups.groups)
       if (!g.compared) {
         unjudged += g.rows;
+        hidden = hidden || g.masked;
         ++groups;
       }
-  const std::string note = groups == 0
-                               ? ""
-                               : fmt::format("{} {} ({} rows) {} not judged. ", groups,
-                                             groups == 1 ? "group" : "groups",
-                                             count(unjudged), groups == 1 ? "was" : "were");
+  const std::string rows = hidden ? "" : fmt::format(" ({} rows)", count(unjudged));
+  const std::string note = groups == 0 ? ""
+                                       : fmt::format("{} {}{} {} not judged. ", groups,
+                                                     groups == 1 ? "group" : "groups", rows,
+                                                     groups == 1 ? "was" : "were");
   if (r.limits.empty()) {
     return fmt::format("\n{}verdict: none. No limit was set: nothing was judged.\n",
                        note.empty() ? "" : "note     " + note + "\n");
@@ -288,11 +292,21 @@ std::string limits_part(const AuditReport& r) {
   return out + fmt::format("verdict: {} (exit {})\n", verdict_words(r), code);
 }
 
+// What masking did, where it did something.
+std::string mask_note(const AuditReport& r) {
+  for (const AttributeAudit& a : r.attributes)
+    if (const std::string words = text::mask_words(a.groups); !words.empty())
+      return "note   " + words + "\n";
+  return "";
+}
+
 }  // namespace
 
-std::string screen(const AuditReport& report) {
+std::string screen(const AuditReport& full) {
+  const AuditReport report = masked(full);
   return top(report) + flip_part(report) + match_part(report) + groups_part(report) +
-         measures_part(report) + baseline_part(report) + limits_part(report);
+         mask_note(report) + measures_part(report) + baseline_part(report) +
+         limits_part(report);
 }
 
 }  // namespace fmd

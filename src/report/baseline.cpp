@@ -18,7 +18,7 @@ Interval size_of(const AuditFigure& figure) {
   const Interval& i = figure.interval;
   constexpr double kMost = std::numeric_limits<double>::infinity();
   if (limit_sense(figure.measure) == LimitSense::ratio && i.value > 1)
-    return {1 / i.value, 1 / i.high, i.low > 0 ? 1 / i.low : kMost};
+    return {1 / i.value, 1 / i.high, i.low > 0 ? 1 / i.low : kMost, i.kind};
   return is_floor(figure.measure) ? i : turned(i);
 }
 
@@ -30,14 +30,14 @@ double factor(double confidence, Index own, Index all) {
 
 Interval widened(const Interval& i, double factor) {
   return {i.value, i.value - factor * (i.value - i.low),
-          i.value + factor * (i.high - i.value)};
+          i.value + factor * (i.high - i.value), i.kind};
 }
 
 // a - b of two independent figures from their intervals.
 Interval difference(const Interval& a, const Interval& b) {
   const double d = a.value - b.value;
   return {d, d - std::hypot(a.value - a.low, b.high - b.value),
-          d + std::hypot(a.high - a.value, b.value - b.low)};
+          d + std::hypot(a.high - a.value, b.value - b.low), IntervalKind::newcombe};
 }
 
 Direction direction_of(const FigureChange& change) {

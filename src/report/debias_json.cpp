@@ -58,7 +58,7 @@ Json point_json(const PathPoint& point, const std::vector<std::string>& repaired
 
 // A receipt is handed on: groups so small that persons could be told apart keep their name
 // only.
-constexpr Index kFewestShown = 10;
+constexpr Index kFewestShown = kMaskedRows;
 
 Json masked(const Json& group) {
   Json json = group;
@@ -76,7 +76,7 @@ Json measures_json(const AuditReport& audit) {
     attribute.erase("flips");
     if (attribute.contains("match")) attribute["match"].erase("balance");
     for (Json& group : attribute["groups"])
-      if (group["rows"].get<Index>() < kFewestShown) group = masked(group);
+      if (!group["rows"].is_number()) group = masked(group);
   }
   return json;
 }

@@ -16,13 +16,16 @@ inline Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-// {value, low, high}; an undefined one is {value: null, reason}.
+// {value, low, high, interval: where the ends come from}; an undefined one is {value: null,
+// reason}.
 inline Json interval_json(const Interval& interval,
                           const std::string& reason = "undefined") {
   if (!interval.defined()) return {{"value", nullptr}, {"reason", reason}};
-  return {{"value", number(interval.value)},
-          {"low", number(interval.low)},
-          {"high", number(interval.high)}};
+  Json json = {{"value", number(interval.value)},
+               {"low", number(interval.low)},
+               {"high", number(interval.high)}};
+  if (interval.kind != IntervalKind::none) json["interval"] = to_string(interval.kind);
+  return json;
 }
 
 // {name, kind, sha256}; null for scores of another program, which have no name.

@@ -66,7 +66,15 @@ std::string to_json(const ScanReport& report) {
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;
   json["comparisons"] = report.tests;
-  json["test"] = "Fisher's exact test, adjusted by Holm over all comparisons";
+  json["adjust"] = report.adjust == Adjust::holm ? "holm"
+                   : report.adjust == Adjust::bh ? "bh"
+                                                 : "none";
+  json["test"] =
+      report.adjust == Adjust::holm
+          ? "Fisher's exact test, adjusted by Holm over all comparisons"
+      : report.adjust == Adjust::bh
+          ? "Fisher's exact test, adjusted by Benjamini-Hochberg over all comparisons"
+          : "Fisher's exact test, not adjusted";
   if (!report.labelled) json["reason"] = "no labels: selection rates alone were compared";
   json["columns"] = Json::array();
   for (const ScanSuspect& s : report.columns)

@@ -27,6 +27,28 @@ std::string chance(double p) {
   return p < 0.001 ? fmt::format("{:.0e}", p) : bare(p);
 }
 
+// What the p-values and intervals promise.
+std::string adjust_words(const ScanReport& r) {
+  const std::string tests = count(r.tests), level = fmt::format("{:g}", 100 * r.confidence);
+  const std::string wrong = fmt::format("{:g}", 100 * (1 - r.confidence));
+  if (r.adjust == Adjust::holm)
+    return fmt::format(
+        "adjusted for all {} by Holm (the chance of any false finding is below {} %); "
+        "intervals of {} % hold together",
+        tests, wrong, level);
+  if (r.adjust == Adjust::bh)
+    return fmt::format(
+        "adjusted for all {} by Benjamini-Hochberg (of the findings, {} % are expected to "
+        "be "
+        "false at most); of the findings' intervals {} % are expected to hold",
+        tests, wrong, level);
+  return fmt::format(
+      "not adjusted: of {} comparisons without a difference {} % are expected to be "
+      "findings; "
+      "each interval of {} % stands alone",
+      tests, wrong, level);
+}
+
 std::string top(const ScanReport& r) {
   std::string out;
   if (r.model.empty()) {
@@ -39,17 +61,15 @@ std::string top(const ScanReport& r) {
   out += "yes    " +
          wrap("the answer " + r.task.classes[static_cast<std::size_t>(favorable)], 7, 7) +
          "\n";
-  out +=
-      "scan   " +
-      wrap(fmt::format(
-               "{} columns and {} intersections of two: {} comparisons of a group with "
-               "the largest one of its column or intersection. p-values by Fisher's "
-               "exact test, adjusted for all {} by Holm; intervals of {} % hold together. "
-               "Groups under {} rows are not compared.",
-               r.columns.size(), r.intersections.size(), count(r.tests), count(r.tests),
-               fmt::format("{:g}", 100 * r.confidence), r.task.min_group),
-           7, 7) +
-      "\n";
+  out += "scan   " +
+         wrap(fmt::format(
+                  "{} columns and {} intersections of two: {} comparisons of a group with "
+                  "the largest one of its column or intersection. p-values by Fisher's "
+                  "exact test, {}. Groups under {} rows are not compared.",
+                  r.columns.size(), r.intersections.size(), count(r.tests), adjust_words(r),
+                  r.task.min_group),
+              7, 7) +
+         "\n";
   if (!r.labelled) out += "       No labels: only how often the answer is yes.\n";
   if (!r.left_out.empty()) {
     std::string names;

@@ -8,6 +8,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/data/csv.h"
+#include "fmd/metrics/testing.h"
 #include "fmd/pipeline/audit.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
@@ -293,6 +294,76 @@ TEST(Scan, SaysWhichColumnsItLeavesOut) {
   const auto json = nlohmann::json::parse(to_json(report));
   EXPECT_EQ(json["command"], "scan");
   EXPECT_EQ(json["comparisons"], report.tests);
+}
+
+// One column of two groups: its three comparisons are all there are.
+TEST(Scan, AdjustsAsItIsAsked) {
+  Rng rng(5, "adjust");
+  Table table;
+  table.source = "two groups";
+  table.columns.push_back(category("c", 2, 1000, rng));
+  Scored scored = made_up_scores(1000, 6);
+  for (Index i = 0; i < 1000; i += 7)  // favours one group a little
+    if (table.columns[0].codes[static_cast<std::size_t>(i)] == 1) scored.p(i, 1) = 0.9;
+  scored.decision = decide(scored.p, .5);
+  for (const Adjust how : {Adjust::holm, Adjust::bh, Adjust::none}) {
+    ScanOptions options;
+    options.adjust = how;
+    const ScanReport report = scan_files(table, scored, scan_task(), options, {});
+    ASSERT_EQ(report.tests, 3);
+    const std::vector<ScanGap>& gaps = report.columns[0].worst;
+    ASSERT_EQ(gaps.size(), 3u);
+    std::vector<double> p;
+    for (const ScanGap& gap : gaps) p.push_back(gap.p_value);
+    const std::vector<double> expected = how == Adjust::holm ? holm(p)
+                                         : how == Adjust::bh ? benjamini_hochberg(p)
+                                                             : p;
+    Index findings = 0;
+    for (const double q : expected) findings += q <= 0.05;
+    ASSERT_GT(findings, 0);
+    const double confidence = how == Adjust::holm ? adjusted_confidence(0.95, 3)
+                              : how == Adjust::bh
+                                  ? 1 - 0.05 * static_cast<double>(findings) / 3
+                                  : 0.95;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const ScanGap& gap = gaps[k];
+      EXPECT_EQ(gap.adjusted, expected[k]);
+      EXPECT_EQ(gap.finding, expected[k] <= 0.05);
+      const auto hits = [](double rate, Index rows) {
+        return static_cast<Index>(std::lround(rate * static_cast<double>(rows)));
+      };
+      const Interval interval =
+          newcombe(hits(gap.reference_rate, gap.reference_rows), gap.reference_rows,
+                   hits(gap.group_rate, gap.rows), gap.rows, confidence);
+      EXPECT_CLOSE(gap.difference.low, interval.low, 1e-12);
+    }
+    const std::string words = how == Adjust::holm ? "Holm"
+                              : how == Adjust::bh ? "Benjamini-Hochberg"
+                                                  : "adjusted:";
+    EXPECT_NE(screen(report).find(words), std::string::npos);
+    EXPECT_NE(to_json(report).find(how == Adjust::holm ? "\"holm\""
+                                   : how == Adjust::bh ? "\"bh\""
+                                                       : "\"none\""),
+              std::string::npos);
+  }
+}
+
+// Where the task asks for smaller groups, cells under ten rows still are not compared.
+TEST(Scan, LeavesSmallCellsOut) {
+  Rng rng(5, "small");
+  Table table;
+  table.source = "small groups";
+  table.columns.push_back(category("c", 2, 1000, rng));
+  for (Index i = 0; i < 5; ++i) table.columns[0].codes[static_cast<std::size_t>(i)] = 2;
+  table.columns[0].levels.push_back("five");
+  Task task = scan_task();
+  task.min_group = 1;
+  task.min_label = 1;
+  const Scored scored = made_up_scores(1000, 6);
+  EXPECT_EQ(scan_files(table, scored, task, {}, {}).columns[0].compared, 2);
+  ScanOptions all;
+  all.include_rows = true;
+  EXPECT_EQ(scan_files(table, scored, task, all, {}).columns[0].compared, 3);
 }
 
 }  // namespace

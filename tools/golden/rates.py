@@ -110,6 +110,9 @@ def criteria(t):
     for name, function in {"predictive_parity": skm.precision_score, "equal_opportunity": skm.recall_score}.items():
         u, p = (function(part.y, part.d) for part in by)
         found += [["sklearn", name + "_difference", u - p], ["sklearn", name + "_ratio", u / p]]
+    # The precision of either answer: that of the unfavourable one is NPV.
+    gaps = [abs(np.subtract(*(skm.precision_score(part.y, part.d, pos_label=answer) for part in by))) for answer in (1, 0)]
+    found.append(["sklearn", "conditional_use_accuracy_difference", max(gaps)])
     return found
 
 

@@ -24,6 +24,7 @@ struct FlipOptions {
   double confidence = 0.95;
   Index replicates = 1000;
   Index min_rows = 100;  // values with fewer rows stay out of co_large and co_worst
+  Bootstrap intervals = Bootstrap::percentile;
 };
 
 // One ordered pair of values.
@@ -34,6 +35,7 @@ struct FlipCell {
   // Mean p_k(to) - p_k(from); k = class 1 of two, the label's class of more.
   double signed_change = 0;
   double flip_rate = 0;
+  bool masked = false;  // kept out of what is shown, see masked() in audit_report.h
 };
 
 // A figure beside the gap: see PairGaps.

@@ -39,9 +39,10 @@ class GapBins {
   [[nodiscard]] double variance() const;
   // Mean of the gaps with its interval when the rows that have one, and `others` that have
   // none, are resampled: bins by multinomial draws, within a bin by the normal distribution
-  // with its mean and variance.
+  // with its mean and variance. Acceleration of BCa: from the same two moments.
   [[nodiscard]] Interval interval(Index others, double confidence, Index replicates,
-                                  const Exec& exec) const;
+                                  const Exec& exec,
+                                  Bootstrap intervals = Bootstrap::percentile) const;
 
  private:
   std::vector<Index> count_;  // empty before the first gap

@@ -18,6 +18,8 @@ struct GroupOptions {
   Index min_label = 20;  // fewer favourable labels: no TPR; fewer unfavourable: no FPR
   int reference = -1;  // value that the others are compared against; -1 = the largest group
   bool by_name = true;  // also the rates and measures of group_measure_names()
+  Bootstrap intervals = Bootstrap::percentile;  // of what is bootstrapped
+  Index permutations = 0;                       // of the tests of gaps; 0 = none
 };
 
 // A figure by name; where it is undefined, the reason.
@@ -38,13 +40,18 @@ struct Group {
   double mean_score = kUndefined;  // mean p(favourable)
   bool compared = false;           // has min_rows (effective) rows
   std::vector<Figure> rates;       // of group_rates(), then of score_metrics()
+  // Kept out of what is shown, see masked() in audit_report.h: everything, or what tells
+  // labels.
+  bool masked = false, labels_masked = false;
 };
 
 // rate(first) - rate(second).
 struct Comparison {
   int first = 0, second = 0;
-  std::string rate;     // "selection_rate", "tpr", "fpr", "accuracy", "mean_score"
-  Interval difference;  // adjusted for the number of comparisons of this measure
+  std::string rate;              // "selection_rate", "tpr", "fpr", "accuracy", "mean_score"
+  Interval difference;           // adjusted for the number of comparisons of this measure
+  double p_value = kUndefined;   // by permutation of the groups; undefined: not tested
+  double adjusted = kUndefined;  // by Holm, over the comparisons of this measure
 };
 
 // How a limit on a measure is meant: sizes are at most the limit; ratios lie between it and
@@ -63,7 +70,8 @@ struct GroupMeasure {
   // Of the figures by name: value keeps the sign of its formula, and there is no widest
   // pair.
   bool by_name = false;
-  std::string about;  // the groups that decide it; empty = see comparisons
+  std::string about;            // the groups that decide it; empty = see comparisons
+  double p_value = kUndefined;  // adjusted one of the comparison that value is of
 };
 
 struct GroupReport {

@@ -16,7 +16,8 @@ namespace fmd {
 // among all rows. Interval: bootstrap over rows, their neighbours held fixed. Throws
 // Error(bad_shape).
 [[nodiscard]] Interval consistency(const Scored& scored, const Neighbours& near,
-                                   double confidence, Index replicates, const Exec& exec);
+                                   double confidence, Index replicates, const Exec& exec,
+                                   Bootstrap intervals = Bootstrap::percentile);
 
 // Clarify's flip test (F+ - F-) / n for the rows of one group: F+ are answered unfavourably
 // while more than half of their neighbours in the other group are answered favourably, F-
@@ -24,7 +25,8 @@ namespace fmd {
 // class. Throws Error(bad_shape).
 [[nodiscard]] Interval flip_test(const Scored& scored, std::span<const Index> rows,
                                  const Neighbours& near, double confidence,
-                                 Index replicates, const Exec& exec);
+                                 Index replicates, const Exec& exec,
+                                 Bootstrap intervals = Bootstrap::percentile);
 
 // How far the second rows of pairs lie from the first, in features: mean distances, rows
 // with several pairs counted once. Mahalanobis: by the covariance of the rows of both

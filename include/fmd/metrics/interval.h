@@ -14,13 +14,33 @@ namespace fmd {
 
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
+// Where the ends of an interval come from. normal: the value +- z times its spread.
+// newcombe also where ends of several shares are put together in his way.
+enum class IntervalKind : std::uint8_t {
+  none,
+  wilson,
+  newcombe,
+  rate_ratio,
+  beta,
+  percentile,
+  bca,
+  normal
+};
+[[nodiscard]] std::string to_string(IntervalKind kind);  // "wilson", ...
+
 // A figure with its confidence interval; NaN = undefined (0 of 0), never 0.
 struct Interval {
   double value = kUndefined, low = kUndefined, high = kUndefined;
+  IntervalKind kind = IntervalKind::none;  // none: there are no ends, or nobody said
 
   [[nodiscard]] bool defined() const { return !std::isnan(value); }
-  [[nodiscard]] Interval operator-() const { return {-value, -high, -low}; }
+  [[nodiscard]] Interval operator-() const { return {-value, -high, -low, kind}; }
 };
+
+// How the ends of a figure are taken from its bootstrap replicates: their percentiles, or
+// these moved for bias and skewness (bca() in testing.h). Where BCa is undefined the
+// percentiles stand, and the interval's kind says so.
+enum class Bootstrap { percentile, bca };
 
 // Confidence of each of k intervals such that all hold together with `confidence`
 // (Bonferroni).

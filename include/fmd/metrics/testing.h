@@ -42,6 +42,9 @@ using CountStatistic = std::function<double(const std::vector<Index>&)>;
 [[nodiscard]] double jackknife_acceleration(const std::vector<Index>& counts,
                                             const std::vector<int>& stratum,
                                             const CountStatistic& statistic);
+// From the figure without row i, of every row: for figures that are no counts. The order of
+// the rows changes no bit.
+[[nodiscard]] double jackknife_acceleration(std::vector<double> left_out);
 // Of a mean: sum (x - m)^3 / (6 (sum (x - m)^2)^(3/2)); 0 when nothing varies.
 [[nodiscard]] double mean_acceleration(double sum_squares, double sum_cubes);
 
@@ -54,6 +57,13 @@ using CountStatistic = std::function<double(const std::vector<Index>&)>;
                                   Index replicates, const Exec& exec);
 [[nodiscard]] Interval bca_mean(const Vector& statistic, double confidence,
                                 Index replicates, const Exec& exec);
+// As `intervals` asks: percentiles, or BCa where it is defined.
+[[nodiscard]] Interval bootstrap_interval(double value, std::vector<double> replicates,
+                                          double acceleration, double confidence,
+                                          Bootstrap intervals);
+[[nodiscard]] Interval bootstrap_mean(const Vector& statistic, double confidence,
+                                      Index replicates, Bootstrap intervals,
+                                      const Exec& exec);
 [[nodiscard]] Interval bca_criterion(const CriterionInfo& criterion, const Confusion& u,
                                      const Confusion& p, double confidence,
                                      Index replicates, const Exec& exec);
@@ -90,6 +100,12 @@ enum class Exchange { all, same_label, same_decision };
                                                const Confusion& u, const Confusion& p,
                                                Exchange exchange, Index permutations,
                                                const Exec& exec);
+
+// Several criteria on the same permutations: what one alone would give, at the cost of
+// about one.
+[[nodiscard]] std::vector<PermutationTest> permutation_tests(
+    const std::vector<const CriterionInfo*>& criteria, const Confusion& u,
+    const Confusion& p, Exchange exchange, Index permutations, const Exec& exec);
 
 // p-values adjusted for their number, in the same order; undefined ones (NaN) stay so and
 // do not count. Holm: the chance of any false alarm stays below the level, whatever the

@@ -16,10 +16,13 @@ namespace fmd {
 
 struct AuditOptions {
   double confidence = 0.95;
-  Index replicates = 1000;    // of every bootstrap
-  bool intersections = true;  // of any two attributes
+  Index replicates = 1000;                      // of every bootstrap
+  Bootstrap intervals = Bootstrap::percentile;  // of what is bootstrapped
+  Index permutations = 0;                       // of the tests of group gaps; 0 = none
+  bool intersections = true;                    // of any two attributes
   bool by_name = true;        // also the rates and measures by name: see docs/metrics.md
   bool weighted = false;      // rows count by the task's weight column
+  bool include_rows = false;  // groups and labels under kMaskedRows rows may be compared
   Index neighbours = 0;       // k of consistency and flip test; 0 = not measured: the cost
                               // is rows^2
 };

@@ -8,6 +8,7 @@
 #include "fmd/core/bytes.h"
 #include "fmd/core/exec.h"
 #include "fmd/data/attribute.h"
+#include "fmd/data/csv.h"
 #include "fmd/metrics/scored.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/report/scan_report.h"
@@ -17,11 +18,13 @@ namespace fmd {
 
 struct ScanOptions {
   double confidence = 0.95;
+  Adjust adjust = Adjust::holm;
   Index top = 20;                    // lines of each list on the screen
   std::vector<std::string> columns;  // to look at; empty = all but label, weight and id
   Index most_values = 20;            // a category with more is left out, unless named
   Index most_numbers = 10;           // a number with more is divided into quantiles
   Index quantiles = 4;
+  bool include_rows = false;  // groups and labels under kMaskedRows rows may be compared
 };
 
 // First look at the rows, block after block: which columns divide them into few groups.
@@ -129,5 +132,14 @@ struct ScanFlips {
 [[nodiscard]] ScanReport scan_files(const Table& scores, const Scored& scored,
                                     const Task& task, const ScanOptions& options,
                                     const Exec& exec);
+
+// The same of files of any size, block by block, to the same bits. A first look drops
+// columns as soon as they have more than 256 values, and begins again without them, so that
+// memory grows neither with the rows nor with the texts of names and numbers of people.
+[[nodiscard]] ScanReport scan_model_file(const Model& model, const std::string& file,
+                                         const ScanOptions& options, const Exec& exec);
+[[nodiscard]] ScanReport scan_score_file(const std::string& file, const CsvOptions& csv,
+                                         const Task& task, const ScanOptions& options,
+                                         const Exec& exec);
 
 }  // namespace fmd

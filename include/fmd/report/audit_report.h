@@ -82,7 +82,8 @@ struct AuditReport {
   Index missing_numbers = 0;  // cells that counted as the mean
   Task task;
   double confidence = 0.95;
-  Index replicates = 0;
+  Index replicates = 0, permutations = 0;
+  Bootstrap intervals = Bootstrap::percentile;
   std::uint64_t seed = 0;
   bool weighted = false;  // rows count by the task's weight column
   Interval accuracy;
@@ -94,6 +95,7 @@ struct AuditReport {
   Verdict verdict = Verdict::none;
   std::optional<BaselineReport> baseline;  // what changed since an earlier audit
   std::vector<std::string> shown;  // further rates and measures for the screen, by name
+  bool include_rows = false;       // small cells are shown as they are
 
   [[nodiscard]] const AttributeAudit* find(const std::string& attribute) const;
 };
@@ -112,6 +114,16 @@ struct AuditReport {
 [[nodiscard]] LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit);
 // fail before unclear before pass; none without limits.
 [[nodiscard]] Verdict overall(const std::vector<LimitResult>& limits);
+
+// Cells under this many rows are kept out of every report.
+inline constexpr Index kMaskedRows = 10;
+
+// The audit as it is given out; screen(), to_json(), csv() and markdown() do this
+// themselves. A group under kMaskedRows rows keeps its name alone; a group with so few rows
+// of one label keeps what does not tell its labels. Beside such a group counts are rounded
+// to tens and figures to 3 decimals, so that a total less the others does not tell what is
+// kept out. As it is with include_rows.
+[[nodiscard]] AuditReport masked(AuditReport report);
 
 // The audit as JSON text (2 blanks indent). Keys never change meaning; an undefined figure
 // is null with a reason beside it.

@@ -10,15 +10,22 @@
 
 namespace fmd {
 
+// For the number of comparisons. holm: the chance of any false finding stays below 1 -
+// confidence. bh: the expected share of false ones among the findings does (Benjamini and
+// Hochberg). none: each stands alone.
+enum class Adjust { holm, bh, none };
+
 // One group against the largest one of its column or intersection.
 struct ScanGap {
   std::string rate;  // "selection_rate", "tpr", "fpr"
   std::string group, reference;
   Index rows = 0, reference_rows = 0;  // that the rate is about
   double group_rate = kUndefined, reference_rate = kUndefined;
-  Interval difference;  // reference - group, adjusted for all comparisons of the scan
+  // reference - group. holm: all intervals hold together; bh: those of findings with the
+  // expected share (false coverage rate); none: each alone.
+  Interval difference;
   double p_value = kUndefined;   // Fisher's exact test, two-sided
-  double adjusted = kUndefined;  // by Holm, over all comparisons of the scan
+  double adjusted = kUndefined;  // as Adjust says, over all comparisons of the scan
   bool finding = false;          // adjusted <= 1 - confidence
 };
 
@@ -52,6 +59,7 @@ struct ScanReport {
   Index rows = 0;
   Task task;
   double confidence = 0.95;
+  Adjust adjust = Adjust::holm;
   Index top = 20;   // lines of each list on the screen
   Index tests = 0;  // all comparisons
   bool labelled = false;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fmd/core/exact_sum.h"
+#include "fmd/metrics/flip_tally.h"
+#include "fmd/pipeline/audit.h"
+
+namespace fmd {
+
+// The slope of an attribute that is ranges of a number, block by block: sizes as shares of
+// the most that a slope of this model can be, in sums that are exact in any order. Up to
+// 200,000 rows are kept, for their bootstrap; beyond that it is that of GapBins.
+class SlopeTally {
+ public:
+  // None where the model does not read the column as a number.
+  [[nodiscard]] static std::optional<SlopeTally> of(const Model& model,
+                                                    const Attribute& attribute);
+
+  // p: rows x classes of the rows; code: of the attribute, rows with -1 have no number and
+  // are left out. Throws Error(bad_shape).
+  void add(const Model& model, const Rows& rows, const Matrix& p,
+           std::span<const std::int32_t> code, const Exec& exec);
+
+  // None without a row.
+  [[nodiscard]] std::optional<SlopeReport> report(const AuditOptions& options,
+                                                  const Exec& exec) const;
+
+ private:
+  Index feature_ = 0;
+  double deviation_ = 1, most_ = 0;
+  int favorable_ = -1;
+  GapBins sizes_;
+  ExactSum rises_, falls_;
+  bool keeping_ = true;
+  std::vector<double> kept_;
+};
+
+}  // namespace fmd
