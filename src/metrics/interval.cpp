@@ -139,6 +139,8 @@ std::string to_string(IntervalKind kind) {
       return "beta";
     case IntervalKind::percentile:
       return "percentile";
+    case IntervalKind::order:
+      return "order";
     case IntervalKind::bca:
       return "bca";
     case IntervalKind::normal:

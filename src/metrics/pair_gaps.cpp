@@ -68,7 +68,7 @@ Interval ExactMoments::mean(double confidence) const {
   if (count_ == 1) return {mean, kUndefined, kUndefined};
   const double variance = std::max(0.0, squares_.value(kUnit) - n * mean * mean) / (n - 1);
   const double half = normal_quantile(confidence) * std::sqrt(variance / n);
-  return {mean, mean - half, mean + half};
+  return {mean, mean - half, mean + half, IntervalKind::normal};
 }
 
 PairGaps::PairGaps(Index classes) : by_label_(at(classes)), sizes_(at(kSizes)) {}
@@ -163,7 +163,8 @@ const std::vector<std::string>& PairGaps::names() {
 std::vector<FlipFigure> PairGaps::figures(double confidence) const {
   std::vector<FlipFigure> all;
   const auto add = [&](std::string name, Interval value, const char* reason) {
-    all.push_back({std::move(name), -1, "", value, value.defined() ? "" : reason});
+    all.push_back(
+        {std::move(name), -1, change_.count(), "", value, value.defined() ? "" : reason});
   };
   add("signed_change", change_.mean(confidence), "no labels");
   add("log_odds_gap", log_odds_.mean(confidence), "no labels");
@@ -175,12 +176,13 @@ std::vector<FlipFigure> PairGaps::figures(double confidence) const {
     Interval value;
     if (pairs_ > 0)
       value = {quantile(share), quantile(std::max(0.0, share - half)),
-               quantile(std::min(1.0, share + half))};
+               quantile(std::min(1.0, share + half)), IntervalKind::order};
     add(fmt::format("gap_q{}", percent), value, "no labels");
   }
   add("largest_gap", {largest_, kUndefined, kUndefined}, "no labels");
   for (std::size_t y = 0; y < by_label_.size(); ++y)
-    all.push_back({"co_label", static_cast<Index>(y), "", by_label_[y].mean(confidence),
+    all.push_back({"co_label", static_cast<Index>(y), by_label_[y].count(), "",
+                   by_label_[y].mean(confidence),
                    by_label_[y].count() > 0 ? "" : "no rows of this label"});
   return all;
 }

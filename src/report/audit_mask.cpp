@@ -144,6 +144,11 @@ bool mask(GroupReport& report, bool crossed) {
 
 void mask(FlipReport& flip) {
   bool small = false;
+  for (FlipFigure& figure : flip.figures) {
+    if (figure.rows >= kMaskedRows || figure.rows == 0) continue;
+    figure.value = {};
+    figure.reason = kFew;
+  }
   for (FlipCell& cell : flip.cells) {
     if (cell.rows >= kMaskedRows) continue;
     small = true;

@@ -218,7 +218,11 @@ TEST_F(Files, SlopesOfVeryManyRowsComeFromBins) {
   const std::vector<std::int32_t> code(210'000, 0);
   const auto measure = [&](Index rows) {
     auto tally = SlopeTally::of(model, x);
-    tally->add(p.topRows(rows), {code.data(), static_cast<std::size_t>(rows)});
+    const Index cols = model.head->inputs();
+    const auto X =
+        make_dense(std::vector<float>(static_cast<std::size_t>(rows * cols)), rows, cols);
+    tally->add(model, {.X = X.get(), .y = {}, .weight = {}, .subset = {}}, p.topRows(rows),
+               {code.data(), static_cast<std::size_t>(rows)}, {});
     return *tally->report({.replicates = 400}, {});
   };
   const SlopeReport kept = measure(190'000), binned = measure(210'000);

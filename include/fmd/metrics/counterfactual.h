@@ -42,6 +42,7 @@ struct FlipCell {
 struct FlipFigure {
   std::string name;
   Index label = -1;   // of which rows; -1 = all
+  Index rows = 0;     // units that have it
   std::string about;  // name of the label
   Interval value;
   std::string reason;  // why it is not defined

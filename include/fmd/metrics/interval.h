@@ -14,7 +14,8 @@ namespace fmd {
 
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-// Where the ends of an interval come from. normal: the value +- z times its spread.
+// Where the ends of an interval come from. normal: the value +- z times its spread; order:
+// other quantiles of the same rows.
 // newcombe also where ends of several shares are put together in his way.
 enum class IntervalKind : std::uint8_t {
   none,
@@ -24,7 +25,8 @@ enum class IntervalKind : std::uint8_t {
   beta,
   percentile,
   bca,
-  normal
+  normal,
+  order
 };
 [[nodiscard]] std::string to_string(IntervalKind kind);  // "wilson", ...
 
