@@ -158,7 +158,7 @@ class Explain(unittest.TestCase):
                 (["--measure", "nonsense"], 2, "nonsense"),
                 (["--measure", "co:age"], 2, "age"),
                 (["--measure", "loss:sex"], 2, "loss"),
-                (["--solver", "lissa"], 2, "lissa"),
+                (["--solver", "newton"], 2, "newton"),
                 (["--check", "-3"], 2, "check"),
                 (["-o", "influence.csv"], 13, "influence.csv"),
                 (["-o", "nowhere/x.csv"], 12, "nowhere")):
