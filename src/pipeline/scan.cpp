@@ -145,13 +145,20 @@ ScanFlips scan_flips(const Model& model, const Table& table,
   return flips_part(model, table, attributes, 0, exec).finish();
 }
 
+namespace {
+
+void require_favorable(int favorable) {
+  if (favorable >= 0) return;
+  throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
+              "say which label is good for the person: --favorable VALUE");
+}
+
+}  // namespace
+
 ScanPass::ScanPass(const Model* model, const Task& task,
                    const SuspectSurvey::Suspects& suspects, const std::string& source)
     : model_(model), task_(task), suspects_(suspects), source_(source) {
-  if (task.favorable_class() < 0) {
-    throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
-                "say which label is good for the person: --favorable VALUE");
-  }
+  require_favorable(task.favorable_class());
   if (suspects.attributes.empty()) {
     throw Error(ErrorKind::bad_data,
                 fmt::format("{}: no column divides the rows into few groups", source),
@@ -164,6 +171,7 @@ ScanPass::ScanPass(const Model* model, const Task& task,
 }
 
 void ScanPass::add(const Table& block, const Scored& scored, const Exec& exec) {
+  require_favorable(scored.favorable);
   for (std::size_t a = 0; a < groups_.size(); ++a)
     read_groups(suspects_.attributes[a], block, groups_[a]);
   counts_.add(groups_, scan_outcomes(scored), exec);
