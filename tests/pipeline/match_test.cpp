@@ -140,7 +140,7 @@ TEST(MatchReport, AGroupThatSaysNothingHasNoExcess) {
       ++runs;
     }
   }
-  EXPECT_GE(held, runs - 4);
+  EXPECT_GE(held, runs - 2);
 }
 
 // What the columns that were matched on leave out is excess: jobs say nothing of the score,
@@ -153,8 +153,8 @@ TEST(MatchReport, WhatTheMatchingLeavesOutIsExcess) {
   const MatchReport blind = *audit(model, table).find("group")->match;
   EXPECT_EQ(blind.by, "overlap");
   EXPECT_GT(blind.excess.value, 0);
-  EXPECT_GT(blind.co.value, full.co.value);
-  EXPECT_GT(std::abs(blind.balance[0].after), 2 * std::abs(full.balance[0].after));
+  EXPECT_GT(blind.co.value, 3 * full.co.value);
+  EXPECT_GT(std::abs(blind.balance[0].after), 4 * std::abs(full.balance[0].after));
 }
 
 TEST(MatchReport, MatchingBringsTheGroupsTogether) {
@@ -165,8 +165,8 @@ TEST(MatchReport, MatchingBringsTheGroupsTogether) {
   const BalanceLine& pulled = report.balance[0];
   EXPECT_EQ(pulled.column, "x0");
   EXPECT_NEAR(std::abs(pulled.before), 1, 0.15);
-  EXPECT_LT(std::abs(pulled.after), std::abs(pulled.before) / 2);
-  EXPECT_GT(report.quality, 0.5);
+  EXPECT_LT(std::abs(pulled.after), std::abs(pulled.before) / 4);
+  EXPECT_GT(report.quality, 0.75);
   EXPECT_LE(report.most_used, 5);
   EXPECT_GT(unbalanced(report).first, 0);
 }
@@ -258,7 +258,8 @@ TEST(DebiasMatched, LowersTheOddsGapOfAnAttributeThatIsNotRead) {
   const DebiasReport report = run.measure(run.model());
   EXPECT_EQ(report.measure, "equalized_odds_soft");
   EXPECT_FALSE(report.attribute_use[0].read_by_model);
-  EXPECT_LT(odds_gap(*report.test[1].audit), 0.9 * odds_gap(*report.test[0].audit));
+  EXPECT_LT(odds_gap(*report.test[1].audit), 0.65 * odds_gap(*report.test[0].audit));
+  EXPECT_GT(report.accuracy_change.value, -0.025);
   const json receipt = json::parse(receipt_json(report, {}));
   EXPECT_TRUE(receipt["chosen"]["gamma"].is_number());
   EXPECT_EQ(receipt["controls"]["column_averaged"]["reason"],
@@ -303,8 +304,8 @@ TEST(DebiasMatchedSlow, AdultWithoutSex) {
   const auto gap = [&](std::size_t at) {
     return report.test[at].audit->find("sex")->groups.find("equalized_odds")->value.value;
   };
-  EXPECT_LT(gap(1), gap(0));
-  EXPECT_GT(report.accuracy_change.value, -0.04);
+  EXPECT_LT(gap(1), 0.95 * gap(0));
+  EXPECT_GT(report.accuracy_change.value, -0.005);
   EXPECT_TRUE(report.test[0].audit->find("sex")->match->excess.defined());
 }
 
