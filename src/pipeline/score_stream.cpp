@@ -103,10 +103,11 @@ class PairBuffer {
 
 std::optional<FlipTally> tally_pairs(TableStream& scores, TableStream& pairs,
                                      const Attribute& attribute, const Task& task,
-                                     Index rows, const Exec& exec) {
+                                     Index rows, bool figures, const Exec& exec) {
   const auto classes = static_cast<Index>(task.classes.size());
-  FlipTally tally(
-      {.classes = classes, .values = static_cast<Index>(attribute.values.size())});
+  FlipTally tally({.classes = classes,
+                   .values = static_cast<Index>(attribute.values.size()),
+                   .figures = figures});
   ScoreWindow window(scores, task);
   PairBuffer buffer(classes, task.threshold);
   pairs.rewind();
@@ -259,7 +260,8 @@ AuditReport audit_file_streams(TableStream& scores, TableStream* pairs, const Ta
     exec.report("auditing", read += block.rows(), rows);
   }
   for (std::size_t a = 0; a < attributes.size() && pairs != nullptr; ++a)
-    tallied[a].flips = tally_pairs(scores, *pairs, attributes[a], task, rows, exec);
+    tallied[a].flips =
+        tally_pairs(scores, *pairs, attributes[a], task, rows, options.by_name, exec);
   AuditReport report = audit_tallies(tally, task, tallied, options, exec);
   report.data = scores.source();
   return report;
