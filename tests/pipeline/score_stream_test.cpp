@@ -17,6 +17,7 @@ namespace {
 
 constexpr Index kRows = kStreamRows + 4096 + 321;  // two blocks, the second no whole one
 const AuditOptions kQuick{.replicates = 60, .by_name = false};
+const AuditOptions kWhole{.replicates = 60};
 
 // A table of two blocks with columns that a scan finds, drops and leaves out.
 Table people(Index rows) {
@@ -103,7 +104,7 @@ TEST_F(Files, ScoresAreAuditedBlockByBlock) {
                ErrorKind::missing_column, "p_no");
   Task other = task;
   other.attributes[0] = {.name = "nobody", .columns = {"nobody"}};
-  EXPECT_ERROR(open_scores(path("scores.csv"), csv(), other, kQuick, {}),
+  EXPECT_ERROR(open_scores(path("scores.csv"), csv(), other, kWhole, {}),
                ErrorKind::missing_column, "nobody");
 }
 
@@ -112,11 +113,11 @@ TEST_F(Files, PairsAreReadBesideTheirRows) {
   const Table whole = read_csv(path("scores.csv"), csv());
   for (const char* name : {"pairs0.csv", "pairs1.csv"}) {
     const Table pairs = read_csv(path(name), csv());
-    const AuditReport expected = audit_files(whole, &pairs, task, kQuick, {});
-    TableStream scores = open_scores(path("scores.csv"), csv(), task, kQuick, {});
+    const AuditReport expected = audit_files(whole, &pairs, task, kWhole, {});
+    TableStream scores = open_scores(path("scores.csv"), csv(), task, kWhole, {});
     TableStream twins = open_pair_scores(path(name), csv(), task, {});
     ASSERT_TRUE(in_order(twins));
-    const AuditReport found = audit_file_streams(scores, &twins, task, kQuick, {});
+    const AuditReport found = audit_file_streams(scores, &twins, task, kWhole, {});
     EXPECT_EQ(found.attributes[0].flip.has_value(), std::string(name) == "pairs0.csv");
     EXPECT_EQ(to_json(found), to_json(expected));
   }
