@@ -63,7 +63,8 @@ int measure(int count, char** arguments) {
   const Exec exec{.pool = &pool};
   const bool stream = count > 4 && std::string(arguments[4]) == "stream";
   // From the second turn on the rivals' allocators give out memory that they have kept; the
-  // C library's would give large blocks back and fetch fresh pages, which the system clears.
+  // C library's would give large blocks back and fetch fresh pages, which the system
+  // clears.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
   const double before = held_MB();

@@ -24,9 +24,10 @@ BaselineCandidate with_head(const CompareGround& ground, std::string setting,
 }
 
 Fitted tempered(const CompareGround& g, const Exec& exec) {
-  const double T = best_temperature(linear_head(g.model), g.model.theta, g.edit.view(), exec);
-  return {
-      with_head(g, fmt::format("T={:.3g}", T), temper(linear_head(g.model), g.model.theta, T))};
+  const double T =
+      best_temperature(linear_head(g.model), g.model.theta, g.edit.view(), exec);
+  return {with_head(g, fmt::format("T={:.3g}", T),
+                    temper(linear_head(g.model), g.model.theta, T))};
 }
 
 // To the share of favourable labels: what a shift alone does.
@@ -52,7 +53,8 @@ Fitted retrained(const CompareGround& g, const Exec& exec) {
   const std::vector<std::int32_t> to(all.size(), 0);
   const std::unique_ptr<Features> X = make_patched(*rows.X, all, nothing, to);
   const Rows without{.X = X.get(), .y = rows.y, .weight = rows.weight, .subset = {}};
-  Vector theta = train_linear(linear_head(g.model), without, {.l2 = g.model.note.l2}, exec).theta;
+  Vector theta =
+      train_linear(linear_head(g.model), without, {.l2 = g.model.note.l2}, exec).theta;
   for (Index k = 0; k < g.model.head->outputs(); ++k)
     for (const Index f : g.problem.attribute_features)
       theta[k * (g.model.head->inputs() + 1) + f] = 0;
@@ -63,10 +65,10 @@ Fitted retrained(const CompareGround& g, const Exec& exec) {
 Fitted fine_tuned(const CompareGround& g, const Exec& exec) {
   const SolveOptions options{
       .anchor = 0, .fit = 1, .lambda = 0, .mu = g.model.note.l2, .gaps = {}};
-  return {with_head(
-      g, "",
-      solve(linear_head(g.model), g.model.theta, g.edit.view(), g.edit.sets(), options, exec)
-          .theta)};
+  return {with_head(g, "",
+                    solve(linear_head(g.model), g.model.theta, g.edit.view(), g.edit.sets(),
+                          options, exec)
+                        .theta)};
 }
 
 // Candidates of fmd debias.
