@@ -83,8 +83,8 @@ Task task() {
 void audit(benchmark::State& state) {
   const Rows10M& r = rows();
   const std::vector<AuditedAttribute> attributes{
-      {&r.sex, Reads::unknown, std::nullopt, "flip"},
-      {&r.race, Reads::unknown, std::nullopt, "flip"}};
+      {&r.sex, Reads::unknown, std::nullopt, "flip", std::nullopt},
+      {&r.race, Reads::unknown, std::nullopt, "flip", std::nullopt}};
   double seen = 0;
   bench::run(state, [&] {
     const AuditReport report = audit_scores(r.scored, task(), attributes, {}, {});
