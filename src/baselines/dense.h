@@ -2,33 +2,24 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
-#include "fmd/model/features.h"
+#include "model/dense_rows.h"
 
 namespace fmd {
 
 // Rows as a dense matrix of doubles, for the few methods that look at small sets of them.
 [[nodiscard]] inline Matrix dense_rows(const Features& X, std::span<const Index> rows) {
-  Matrix out = Matrix::Zero(std::ssize(rows), X.cols());
+  Matrix out(std::ssize(rows), X.cols());
   Scratch scratch;
-  const Index n = std::ssize(rows);
-  for (Index first = 0; first < n; first += kBlockRows) {
-    const auto count = static_cast<std::size_t>(std::min(kBlockRows, n - first));
-    const FeatureBlock block =
-        X.gather(rows.subspan(static_cast<std::size_t>(first), count), scratch);
-    for (Index i = 0; i < block.rows; ++i) {
-      if (!block.sparse()) {
-        for (Index j = 0; j < block.cols; ++j)
-          out(first + i, j) = static_cast<double>(block.dense[i * block.cols + j]);
-        continue;
-      }
-      const auto row = static_cast<std::size_t>(i);
-      for (Index e = block.start[row]; e < block.start[row + 1]; ++e) {
-        const auto at = static_cast<std::size_t>(e);
-        out(first + i, block.column[at]) =
-            block.value.empty() ? 1.0 : static_cast<double>(block.value[at]);
-      }
-    }
+  std::vector<float> some;
+  for (Index first = 0; first < out.rows(); first += kBlockRows) {
+    const Index count = std::min(kBlockRows, out.rows() - first);
+    expand(X,
+           rows.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+           scratch, some);
+    std::transform(some.begin(), some.end(), out.data() + first * X.cols(),
+                   [](float x) { return static_cast<double>(x); });
   }
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/sums.h"
+#include "fit/training_rows.h"
 #include "fmd/core/rng.h"
 #include "model/block_loss.h"
 
@@ -27,13 +28,7 @@ void validate(const Head& head, const Rows& rows, const AdamOptions& o,
   require_option(o.validation >= 0 && o.validation <= 0.5, "train", "validation",
                  o.validation, "from 0 to .5");
   require_option(o.patience >= 1, "train", "patience", o.patience, ">= 1");
-  if (rows.X == nullptr || rows.size() == 0)
-    throw Error(ErrorKind::bad_data, "train: there are no rows", "give at least one row");
-  require_size("train", "a row of features", rows.X->cols(), head.inputs());
-  require_size("train", "y", static_cast<Index>(rows.y.size()), rows.X->rows());
-  if (!rows.weight.empty())
-    require_size("train", "weight", static_cast<Index>(rows.weight.size()), rows.X->rows());
-  if (start.size() > 0) require_size("train", "start", start.size(), head.parameters());
+  require_training(head, rows, start);
 }
 
 // Row numbers to learn from and to stop by.

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "fit/quasi_newton.h"
+#include "fit/training_rows.h"
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
@@ -239,13 +240,7 @@ void validate(const LinearHead& head, const Rows& rows, const TrainOptions& opti
                  options.max_iterations, "> 0");
   require_option(options.rows_in_mean >= 0, "train", "rows_in_mean", options.rows_in_mean,
                  ">= 0");
-  if (rows.X == nullptr || rows.size() == 0)
-    throw Error(ErrorKind::bad_data, "train: there are no rows", "give at least one row");
-  require_size("train", "a row of features", rows.X->cols(), head.inputs());
-  require_size("train", "y", static_cast<Index>(rows.y.size()), rows.X->rows());
-  if (!rows.weight.empty())
-    require_size("train", "weight", static_cast<Index>(rows.weight.size()), rows.X->rows());
-  if (start.size() > 0) require_size("train", "start", start.size(), head.parameters());
+  require_training(head, rows, start);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string heading(const CompareReport& r) {
   std::string parts;
   for (const ComparePart& part : r.parts)
     parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count(part.rows), part.name);
-  out += fmt::format("rows   {}; no row is used twice\n", parts);
+  out += fmt::format("rows   {}\n", text::wrap(parts + "; no row is used twice", 7, 7));
   out += fmt::format("rule   {}, chosen on the hold-out\n", r.rule);
   out += fmt::format(
       "figures from the test rows, which nothing was chosen on; {:g} % "

@@ -120,9 +120,9 @@ inline constexpr Index kMaskedRows = 10;
 
 // The audit as it is given out; screen(), to_json(), csv() and markdown() do this
 // themselves. A group under kMaskedRows rows keeps its name alone; a group with so few rows
-// of one label keeps what does not tell its labels. Beside such a group counts are rounded
-// to tens and figures to 3 decimals, so that a total less the others does not tell what is
-// kept out. As it is with include_rows.
+// of one label keeps what does not tell its labels. Where totals less the others would
+// tell what is kept out, and in intersections always, counts beside it are rounded to tens
+// and figures to 3 decimals. As it is with include_rows.
 [[nodiscard]] AuditReport masked(AuditReport report);
 
 // The audit as JSON text (2 blanks indent). Keys never change meaning; an undefined figure
