@@ -52,10 +52,10 @@ def reading(build, out, pythons, quick):
     files, problem = make_files(out, python, rows)
     if files is None:
         return [row("reading tables", "not measured", "<= 1.2 x", None, None, problem)]
-    turns, lines = (2 if quick else 3), []
+    turns, lines = (2 if quick else 5), []
     for kind, rival in (("csv", "polars"), ("parquet", "pyarrow")):
         for threads in (1, 2):
-            ours = [build / "bench/reading_bench", files[kind], str(threads), "2"]
+            ours = [build / "bench/reading_bench", files[kind], str(threads), "3"]
             theirs = [python or "python3", RIVALS / "read_tables.py", rival, files[kind], str(threads), "3"]
             reads = [(measure(ours), measure(theirs)) for _ in range(turns)]
             lines += compare(f"read {kind}, {rows:,} x 12, {threads} thread{'s' if threads > 1 else ''}", rival,

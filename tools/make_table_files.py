@@ -27,6 +27,7 @@ def typed_table():
         "i64": pa.array([1, -2, none, 4, 5, 6, 2**40], pa.int64()),
         "u64": pa.array([1, 2, 3, 4, 5, 6, 2**53], pa.uint64()),
         "f16": pa.array(np.array([1, -2.5, 0, 4, 5, 6, 0.125], np.float16)),
+        "u32": pa.array([1, none, 3, none, 4294967295, 2147483648, 7], pa.uint32()),
         "f32": pa.array([1, -2.5, none, 0.5, 5, 6, 0.125], pa.float32()),
         "f64": pa.array([1, -2.5, none, 0.1, 5e-300, 6, float("nan")], pa.float64()),
         "dec": pa.array([decimal.Decimal(x) if x else none for x in
@@ -44,14 +45,14 @@ def typed_table():
     })
 
 
-TYPED_CSV = '''i8,u16,i64,u64,f16,f32,f64,dec,truth,text,large,dict,day,time,zip,empty
-1,1,1,1,1,1,1,1.25,true,a,a,a,2020-02-29,2020-02-29 12:34:56.25,2138,
--2,2,-2,2,-2.5,-2.5,-2.5,-0.1,false,"b, c","b, c","b, c",1969-12-31,1969-12-31 23:00:00,90210,
-,,,3,0,,,,,,,,,,10001,
-4,4,4,4,4,0.5,0.1,12345678901234567.89,true,a,a,a,2000-01-01,2000-01-01,2138,
-5,5,5,5,5,5,5e-300,0,true,"é ""q""","é ""q""","é ""q""",2000-01-01,2000-01-01,501,
-6,6,6,6,6,6,6,-7,false,?,?,?,2000-01-01,2000-01-01,60601,
-127,65535,1099511627776,9007199254740992,0.125,0.125,,3.1,false,d,d,d,2000-01-01,2000-01-01,99999,
+TYPED_CSV = '''i8,u16,i64,u64,f16,u32,f32,f64,dec,truth,text,large,dict,day,time,zip,empty
+1,1,1,1,1,1,1,1,1.25,true,a,a,a,2020-02-29,2020-02-29 12:34:56.25,2138,
+-2,2,-2,2,-2.5,,-2.5,-2.5,-0.1,false,"b, c","b, c","b, c",1969-12-31,1969-12-31 23:00:00,90210,
+,,,3,0,3,,,,,,,,,,10001,
+4,4,4,4,4,,0.5,0.1,12345678901234567.89,true,a,a,a,2000-01-01,2000-01-01,2138,
+5,5,5,5,5,4294967295,5,5e-300,0,true,"é ""q""","é ""q""","é ""q""",2000-01-01,2000-01-01,501,
+6,6,6,6,6,2147483648,6,6,-7,false,?,?,?,2000-01-01,2000-01-01,60601,
+127,65535,1099511627776,9007199254740992,0.125,7,0.125,,3.1,false,d,d,d,2000-01-01,2000-01-01,99999,
 '''
 
 
@@ -88,9 +89,16 @@ def bad_npy():
     }
 
 
+def parquet_bytes(table):
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
 def bad_parquet(good):
     return {
         "parquet_cut_off.parquet": good[: len(good) // 2],
+        "parquet_infinite.parquet": parquet_bytes(pa.table({"x": ["a", "b", "a"], "y": [1.0, None, float("-inf")]})),
         "parquet_only_magic.parquet": b"PAR1",
         "parquet_two_magics.parquet": b"PAR1PAR1",
         "parquet_wrong_footer.parquet": good[:-40] + b"\xff" * 32 + good[-8:],

@@ -2,12 +2,14 @@
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/io/memory.h>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <numeric>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
+#include <parquet/column_reader.h>
 #include <parquet/file_reader.h>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@ struct File {
   std::shared_ptr<arrow::io::BufferReader> input;
   std::shared_ptr<parquet::FileMetaData> metadata;
   std::vector<std::string> names, types;
+  std::vector<arrow::Type::type> kinds;
   std::vector<int> leaves;    // the file's own column; -1 when a column has parts
   std::vector<bool> is_text;  // may come as a dictionary
 };
@@ -92,6 +95,7 @@ void* open(const std::uint8_t* bytes, std::uint64_t size, char* message, std::si
     const auto reader = make_reader(*file, parquet::ArrowReaderProperties(false));
     for (const auto& field : reader->manifest().schema_fields) {
       const arrow::Type::type id = field.field->type()->id();
+      file->kinds.push_back(id);
       file->names.push_back(field.field->name());
       file->types.push_back(field.field->type()->ToString());
       file->leaves.push_back(field.is_leaf() ? field.column_index : -1);
@@ -124,6 +128,118 @@ int read(void* handle, std::int32_t column, std::int64_t batch_rows, ArrowArrayS
   });
 }
 
+// Numbers of one column, decoded to where they are wanted: Arrow's arrays would have them
+// in memory twice.
+class Numbers {
+ public:
+  Numbers(const File& file, int leaf)
+      : file_(parquet::ParquetFileReader::Open(
+            file.input, parquet::default_reader_properties(), file.metadata)),
+        leaf_(leaf) {}
+  virtual ~Numbers() = default;
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+
+  std::int64_t next(double* values, std::int64_t count) {
+    while (column_ == nullptr || !column_->HasNext()) {
+      if (group_ == file_->metadata()->num_row_groups()) return 0;
+      rows_ = file_->RowGroup(group_++);
+      column_ = rows_->Column(leaf_);
+    }
+    levels_.resize(static_cast<std::size_t>(count));
+    std::int64_t found = 0;
+    const std::int64_t rows = decode(*column_, levels_.data(), values, count, found);
+    if (rows <= 0) throw std::runtime_error("a page that has fewer values than it says");
+    // Only values that are there are stored: they move to their rows, the last one first.
+    const std::int16_t present = column_->descr()->max_definition_level();
+    for (std::int64_t i = rows; found < rows && i-- > 0;)
+      values[i] = levels_[static_cast<std::size_t>(i)] == present && found > 0
+                      ? values[--found]
+                      : std::nan("");
+    return rows;
+  }
+
+ private:
+  virtual std::int64_t decode(parquet::ColumnReader& column, std::int16_t* levels,
+                              double* values, std::int64_t count, std::int64_t& found) = 0;
+
+  std::unique_ptr<parquet::ParquetFileReader> file_;
+  std::shared_ptr<parquet::RowGroupReader> rows_;
+  std::shared_ptr<parquet::ColumnReader> column_;
+  std::vector<std::int16_t> levels_;
+  int leaf_;
+  int group_ = 0;
+};
+
+// Stored as Type, meant as Value.
+template <typename Type, typename Value = typename Type::c_type>
+class NumbersOf final : public Numbers {
+ public:
+  using Numbers::Numbers;
+
+ private:
+  using Stored = typename Type::c_type;
+
+  std::int64_t decode(parquet::ColumnReader& column, std::int16_t* levels, double* values,
+                      std::int64_t count, std::int64_t& found) override {
+    auto& typed = dynamic_cast<parquet::TypedColumnReader<Type>&>(column);
+    if constexpr (std::is_same_v<Stored, double>) {
+      return typed.ReadBatch(count, levels, nullptr, values, &found);
+    } else {
+      stored_.resize(static_cast<std::size_t>(count));
+      const std::int64_t rows =
+          typed.ReadBatch(count, levels, nullptr, stored_.data(), &found);
+      for (std::int64_t i = 0; i < found; ++i)
+        values[i] =
+            static_cast<double>(static_cast<Value>(stored_[static_cast<std::size_t>(i)]));
+      return rows;
+    }
+  }
+
+  std::vector<Stored> stored_;
+};
+
+// Null where the column holds no numbers.
+std::unique_ptr<Numbers> make_numbers(const File& file, std::size_t column) {
+  const int leaf = file.leaves[column];
+  if (leaf < 0) return nullptr;
+  switch (file.kinds[column]) {
+    case arrow::Type::DOUBLE:
+      return std::make_unique<NumbersOf<parquet::DoubleType>>(file, leaf);
+    case arrow::Type::FLOAT:
+      return std::make_unique<NumbersOf<parquet::FloatType>>(file, leaf);
+    case arrow::Type::INT64:
+      return std::make_unique<NumbersOf<parquet::Int64Type>>(file, leaf);
+    case arrow::Type::UINT64:
+      return std::make_unique<NumbersOf<parquet::Int64Type, std::uint64_t>>(file, leaf);
+    case arrow::Type::UINT32:
+      return std::make_unique<NumbersOf<parquet::Int32Type, std::uint32_t>>(file, leaf);
+    case arrow::Type::INT8:
+    case arrow::Type::INT16:
+    case arrow::Type::INT32:
+    case arrow::Type::UINT8:
+    case arrow::Type::UINT16:
+      return std::make_unique<NumbersOf<parquet::Int32Type>>(file, leaf);
+    default:
+      return nullptr;
+  }
+}
+
+void* numbers(void* handle, std::int32_t column, char* message, std::size_t room) {
+  tell("", message, room);
+  return guarded<void*>(nullptr, message, room, [&]() -> void* {
+    return make_numbers(*static_cast<File*>(handle), static_cast<std::size_t>(column))
+        .release();
+  });
+}
+
+std::int64_t next_numbers(void* handle, double* values, std::int64_t count, char* message,
+                          std::size_t room) {
+  return guarded<std::int64_t>(-1, message, room, [&] {
+    return static_cast<Numbers*>(handle)->next(values, count);
+  });
+}
+
 const FmdParquet kEntry = {
     .version = kFmdParquetVersion,
     .open = open,
@@ -142,6 +258,9 @@ const FmdParquet kEntry = {
           return static_cast<File*>(file)->types[static_cast<std::size_t>(column)].c_str();
         },
     .read = read,
+    .numbers = numbers,
+    .next_numbers = next_numbers,
+    .close_numbers = [](void* handle) { delete static_cast<Numbers*>(handle); },
 };
 
 }  // namespace

@@ -1,11 +1,8 @@
 #include "data/arrow_column.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -19,18 +16,14 @@ namespace {
 
 constexpr std::int32_t kUnseen = -2;
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-constexpr std::uint64_t kExponentUnit = std::uint64_t{1} << 52;
-constexpr std::uint64_t kExponent = 0x7ff * kExponentUnit;
 
 }  // namespace
 
 ArrowColumn::ArrowColumn(ArrowArrayStream stream, std::string source, std::string name,
                          KnownLevels& levels, const MissingTexts& missing)
-    : stream_(stream),
-      source_(std::move(source)),
-      name_(std::move(name)),
-      levels_(&levels),
-      missing_(&missing) {
+    : ColumnSource(std::move(source), std::move(name), missing),
+      stream_(stream),
+      levels_(&levels) {
   // A batch is a struct, of which this column is the only part.
   const bool known = stream_.get_schema(&stream_, &schema_) == 0;
   if (!known || schema_.n_children != 1) {
@@ -117,16 +110,6 @@ void ArrowColumn::add(Column& to, Index from, Index count) {
 
 void ArrowColumn::add_numbers(Column& to, const ArrowCells& cells, Index from,
                               Index count) {
-  if (type_.form == ArrowForm::real && type_.size == 8)
-    return add_values<double>(to, cells, from, count);
-  if (type_.form == ArrowForm::real && type_.size == 4)
-    return add_values<float>(to, cells, from, count);
-  if (type_.form == ArrowForm::whole && type_.size == 8)
-    return type_.is_signed ? add_values<std::int64_t>(to, cells, from, count)
-                           : add_values<std::uint64_t>(to, cells, from, count);
-  if (type_.form == ArrowForm::whole && type_.size == 4)
-    return type_.is_signed ? add_values<std::int32_t>(to, cells, from, count)
-                           : add_values<std::uint32_t>(to, cells, from, count);
   std::string scratch;
   for (Index i = from; i < from + count; ++i) {
     double value = kMissing;
@@ -136,44 +119,12 @@ void ArrowColumn::add_numbers(Column& to, const ArrowCells& cells, Index from,
       } else if (type_.form == ArrowForm::real) {
         value = cells.real(i);
       } else {
-        value = number(cells.text(i, scratch), i);
+        value = number(cells.text(i, scratch), row_ + i);
       }
-      if (std::isinf(value)) value = number(cells.text(i, scratch), i);
+      if (std::isinf(value)) value = number(cells.text(i, scratch), row_ + i);
     }
     to.numbers.push_back(value);
     to.missing += std::isnan(value) ? 1 : 0;
-  }
-}
-
-// Through a small buffer: growing the column first would fill its new memory twice.
-template <typename T>
-void ArrowColumn::add_values(Column& to, const ArrowCells& cells, Index from, Index count) {
-  const T* values = cells.values<T>();
-  const bool nulls = batch_.children[0]->null_count != 0;
-  std::array<double, 1024> part;
-  for (Index first = from; first < from + count; first += std::ssize(part)) {
-    const Index rows = std::min(std::ssize(part), from + count - first);
-    // The sign bit of `carry`: an exponent of ones only, so something is not finite.
-    std::uint64_t carry = 0;
-    for (Index i = 0; i < rows; ++i) {
-      const auto value = static_cast<double>(values[first + i]);
-      part[to_size(i)] = value;
-      carry |= (std::bit_cast<std::uint64_t>(value) & kExponent) + kExponentUnit;
-    }
-    const bool odd = nulls || carry >> 63 != 0;
-    if constexpr (std::is_same_v<T, double>) {
-      if (!odd) {
-        to.numbers.insert(to.numbers.end(), values + first, values + first + rows);
-        continue;
-      }
-    }
-    for (Index i = 0; i < rows && odd; ++i) {
-      double& value = part[to_size(i)];
-      if (cells.is_missing(first + i)) value = kMissing;
-      if (std::isinf(value)) value = number(number_text(value), first + i);
-      to.missing += std::isnan(value) ? 1 : 0;
-    }
-    to.numbers.insert(to.numbers.end(), part.begin(), part.begin() + rows);
   }
 }
 
@@ -190,7 +141,8 @@ void ArrowColumn::add_dictionary(Column& to, Index from, Index count) {
       fail_damaged("a code that its dictionary does not have");
     if (to.kind == ColumnKind::number) {
       const bool missing = entry < 0 || values.is_missing(entry);
-      to.numbers.push_back(missing ? kMissing : number(values.text(entry, scratch), i));
+      to.numbers.push_back(missing ? kMissing
+                                   : number(values.text(entry, scratch), row_ + i));
       to.missing += std::isnan(to.numbers.back()) ? 1 : 0;
       continue;
     }
@@ -205,39 +157,16 @@ void ArrowColumn::add_dictionary(Column& to, Index from, Index count) {
   }
 }
 
-double ArrowColumn::number(std::string_view text, Index at) const {
-  if (missing_->has(text)) return kMissing;
-  double value = 0;
-  const NumberText result = parse_number(text, value);
-  if (result == NumberText::number) return value;
-  if (text == "nan") return kMissing;
-  throw Error(
-      ErrorKind::bad_value,
-      fmt::format("{}: \"{}\" {}", where(at), shorten(text),
-                  result == NumberText::other ? "is not a number" : "is out of range"),
-      "this column was declared or trained as numbers; correct the cell, or make it "
-      "null when the value is missing");
-}
-
 std::int32_t ArrowColumn::code(std::string_view text, Index at) {
   if (missing_->has(text)) return -1;
   const std::int32_t known = levels_->index.find(text);
   if (known >= 0) return known;
   if (first_bad_byte(text) < text.size()) {
-    throw Error(ErrorKind::bad_value, fmt::format("{}: a text that is no UTF-8", where(at)),
+    throw Error(ErrorKind::bad_value,
+                fmt::format("{}: a text that is no UTF-8", where(row_ + at)),
                 "write the file again with UTF-8 texts");
   }
   return levels_->index.code(text);
-}
-
-std::string ArrowColumn::where(Index at) const {
-  return fmt::format("{}, row {}, column \"{}\"", source_, row_ + at + 1, name_);
-}
-
-void ArrowColumn::fail_damaged(const std::string& what) const {
-  throw Error(ErrorKind::bad_data,
-              fmt::format("{}, column \"{}\": {}", source_, name_, shorten(what)),
-              "the Parquet file is damaged: write it again");
 }
 
 }  // namespace fmd

@@ -26,11 +26,20 @@ struct FmdParquet {
   // independent of each other, also in threads. 0 when it fails or the column has parts.
   int (*read)(void* file, std::int32_t column, std::int64_t batch_rows,
               struct ArrowArrayStream* out, char* message, std::size_t room);
+
+  // The column's numbers, from the first row to the last, as independent as streams are;
+  // null with an empty message where it holds something else.
+  void* (*numbers)(void* file, std::int32_t column, char* message, std::size_t room);
+  // The next ones, at most `count`, missing ones as NaN. How many came: 0 at the end, -1
+  // when it fails.
+  std::int64_t (*next_numbers)(void* numbers, double* values, std::int64_t count,
+                               char* message, std::size_t room);
+  void (*close_numbers)(void* numbers);
 };
 
 // The one symbol of the plug-in.
 typedef const struct FmdParquet* (*FmdParquetEntry)(void);
 }
 
-inline constexpr std::uint32_t kFmdParquetVersion = 1;
+inline constexpr std::uint32_t kFmdParquetVersion = 2;
 inline constexpr const char* kFmdParquetSymbol = "fmd_parquet";

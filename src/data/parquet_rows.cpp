@@ -9,6 +9,7 @@
 #include "data/number.h"
 #include "data/parquet.h"
 #include "data/parquet_library.h"
+#include "data/parquet_numbers.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
 
@@ -52,7 +53,7 @@ class ParquetRows : public RowSource {
 
   void rewind() override {
     row_ = 0;
-    for (std::size_t c = 0; c < kept_.size(); ++c) columns_[c] = open_column(c);
+    for (std::size_t c = 0; c < kept_.size(); ++c) columns_[c] = open_column(c, kinds_[c]);
   }
 
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
@@ -83,20 +84,28 @@ class ParquetRows : public RowSource {
       positions_.push_back(static_cast<std::int32_t>(i));
       kept_.push_back(names_[i]);
       known_.push_back(std::make_unique<KnownLevels>());
-      columns_.push_back(open_column(kept_.size() - 1));
+      const auto type = options.types.find(names_[i]);
+      const bool given = type != options.types.end();
+      columns_.push_back(
+          open_column(kept_.size() - 1, given ? type->second : ColumnKind::number));
       const ColumnKind found =
           columns_.back()->kind(library_.type(handle_.get(), positions_.back()));
-      const auto type = options.types.find(names_[i]);
-      kinds_.push_back(type == options.types.end() ? found : type->second);
+      kinds_.push_back(given ? type->second : found);
     }
   }
 
-  std::unique_ptr<ArrowColumn> open_column(std::size_t c) {
+  std::unique_ptr<ColumnSource> open_column(std::size_t c, ColumnKind wanted) {
     std::array<char, 500> message = {};
-    ArrowArrayStream stream = {};
     const std::int32_t at = positions_[c];
-    if (library_.read(handle_.get(), at, kBatch, &stream, message.data(), message.size()) ==
-        0) {
+    if (wanted == ColumnKind::number) {
+      void* numbers = library_.numbers(handle_.get(), at, message.data(), message.size());
+      if (numbers != nullptr)
+        return std::make_unique<ParquetNumbers>(library_, numbers, file_.source, kept_[c],
+                                                missing_);
+    }
+    ArrowArrayStream stream = {};
+    if (message[0] != 0 || library_.read(handle_.get(), at, kBatch, &stream, message.data(),
+                                         message.size()) == 0) {
       throw Error(
           ErrorKind::unsupported,
           fmt::format("{}, column \"{}\": {} ({})", file_.source, kept_[c],
@@ -131,7 +140,7 @@ class ParquetRows : public RowSource {
   std::vector<std::string> kept_;
   std::vector<ColumnKind> kinds_;
   std::vector<std::unique_ptr<KnownLevels>> known_;
-  std::vector<std::unique_ptr<ArrowColumn>> columns_;
+  std::vector<std::unique_ptr<ColumnSource>> columns_;
   Index rows_ = 0;
   Index row_ = 0;
 };
