@@ -85,4 +85,5 @@
 #include "fmd/unlearn/path.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
+#include "fmd/unlearn/solve_adam.h"
 #include "fmd/version.h"

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/sums.h"
+#include "fit/adam_rule.h"
 #include "fit/training_rows.h"
 #include "fmd/core/rng.h"
 #include "model/block_loss.h"
@@ -14,7 +15,6 @@
 namespace fmd {
 namespace {
 
-constexpr double kFirstDecay = 0.9, kSecondDecay = 0.999, kFloor = 1e-8;
 // Rows whose gradient one thread works out. Part of the result's definition, as blocks are.
 constexpr Index kPieceRows = 128;
 
@@ -96,37 +96,10 @@ double mean_loss(const Head& head, const Rows& rows, const Vector& theta,
   return sum[0] / sum[1];
 }
 
-// Adam's memory.
-class Adam {
- public:
-  Adam(Index parameters, double learning_rate)
-      : first_(Vector::Zero(parameters)),
-        second_(Vector::Zero(parameters)),
-        rate_(learning_rate) {}
-
-  void step(const Vector& gradient, Vector& theta) {
-    ++steps_;
-    const double first_share = 1 - std::pow(kFirstDecay, steps_),
-                 second_share = 1 - std::pow(kSecondDecay, steps_);
-    for (Index j = 0; j < theta.size(); ++j) {
-      const double g = gradient[j];
-      first_[j] = kFirstDecay * first_[j] + (1 - kFirstDecay) * g;
-      second_[j] = kSecondDecay * second_[j] + (1 - kSecondDecay) * g * g;
-      theta[j] -= rate_ * (first_[j] / first_share) /
-                  (std::sqrt(second_[j] / second_share) + kFloor);
-    }
-  }
-
- private:
-  Vector first_, second_;
-  double rate_;
-  int steps_ = 0;
-};
-
 // One pass over the rows in an order of its own.
 void run_epoch(const Head& head, const Rows& rows, const std::vector<Index>& numbers,
                const AdamOptions& options, double l2, int epoch, const Exec& exec,
-               Adam& adam, Vector& theta) {
+               AdamRule& adam, Vector& theta) {
   Rng rng(exec.seed, "minibatches", static_cast<std::uint64_t>(epoch));
   std::vector<Index> order = permutation(static_cast<Index>(numbers.size()), rng);
   for (Index& entry : order) entry = numbers[static_cast<std::size_t>(entry)];
@@ -137,7 +110,7 @@ void run_epoch(const Head& head, const Rows& rows, const std::vector<Index>& num
     Vector gradient = gradient_sum(head, rows, some, theta, exec);
     gradient /= static_cast<double>(count);
     gradient += ridge_gradient(head, theta, l2);
-    adam.step(gradient, theta);
+    adam.step(gradient, options.learning_rate, theta);
   }
 }
 
@@ -178,7 +151,7 @@ AdamResult train_adam(const Head& head, const Rows& rows, const AdamOptions& opt
       stops ? mean_loss(head, held, theta, exec) : std::numeric_limits<double>::quiet_NaN();
   s.status = AdamStatus::all_epochs;
   result.theta = theta;
-  Adam adam(theta.size(), options.learning_rate);
+  AdamRule adam(theta.size());
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     exec.report("training", epoch - 1, options.epochs);
     run_epoch(head, rows, parts.training, options, l2, epoch, exec, adam, theta);

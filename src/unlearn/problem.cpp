@@ -1,63 +1,30 @@
 #include "unlearn/problem.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "fmd/core/accumulator.h"
-#include "unlearn/slope.h"
 #include "unlearn/spans.h"
 #include "unlearn/sums.h"
 
 namespace fmd {
 namespace {
 
-// Differences of pairs are kept between passes up to this many numbers.
+// Differences of pairs and forward passes are kept between passes up to this many numbers.
 constexpr Index kKeep = Index{1} << 25;
 
-// exp(e) - 1 - e, given exp(e) - 1.
-double exp_excess(double e, double expm1) {
-  return std::abs(e) < 1e-5 ? e * e * (0.5 + e / 6) : expm1 - e;
-}
-
-// KL(old || p) where p's logits are old's plus dz; writes p and p - old. Formed from dz
-// alone, so that a small divergence keeps its digits. dz is overwritten.
-double divergence(std::span<const double> old, std::span<double> dz, std::span<double> p,
-                  std::span<double> change) {
-  double mean = 0, widest = 0;
-  for (std::size_t k = 0; k < old.size(); ++k) mean += old[k] * dz[k];
-  for (double& e : dz) {
-    e -= mean;
-    widest = std::max(widest, std::abs(e));
-  }
-  if (widest < 30) {
-    double excess = 0;
-    for (std::size_t k = 0; k < old.size(); ++k) {
-      change[k] = std::expm1(dz[k]);
-      excess += old[k] * exp_excess(dz[k], change[k]);
-    }
-    for (std::size_t k = 0; k < old.size(); ++k) {
-      change[k] = old[k] * (change[k] - excess) / (1 + excess);
-      p[k] = old[k] + change[k];
-    }
-    return std::log1p(excess);
-  }
-  const double top = *std::max_element(dz.begin(), dz.end());
-  double sum = 0;
-  for (std::size_t k = 0; k < old.size(); ++k) sum += old[k] * std::exp(dz[k] - top);
-  const double kl = top + std::log(sum);
-  for (std::size_t k = 0; k < old.size(); ++k) {
-    p[k] = old[k] == 0 ? 0 : old[k] * std::exp(dz[k] - kl);
-    change[k] = p[k] - old[k];
-  }
-  return kl;
+// Numbers that a forward pass of a row leaves.
+Index tape_numbers(const Head& head) {
+  const std::vector<Index> widths = head.widths();
+  Index count = 0;
+  for (std::size_t l = 1; l + 1 < widths.size(); ++l) count += 2 * widths[l] + 1;
+  return count;
 }
 
 }  // namespace
 
-SolveProblem::SolveProblem(const LinearHead& head, const Vector& theta0, const Rows& rows,
+SolveProblem::SolveProblem(const Head& head, const Vector& theta0, const Rows& rows,
                            std::span<const PairSet> pairs, const SolveOptions& options,
                            const Exec& exec)
     : head_(head),
+      linear_(dynamic_cast<const LinearHead*>(&head)),
       theta0_(theta0),
       rows_(rows),
       pairs_(pairs),
@@ -68,16 +35,41 @@ SolveProblem::SolveProblem(const LinearHead& head, const Vector& theta0, const R
     for (Index i = 0; i < rows.size(); ++i) row_weight_ += rows.weight_of(i);
     p_old_ = all_probabilities(head, rows, theta0, exec);
   }
-  for (std::size_t s = 0; s < pairs.size(); ++s) {
-    const Index blocks = block_count(pairs[s].size());
-    pair_total_.push_back(pairs[s].total_weight());
-    const Delta first = pair_delta(pairs[s], 0);
-    if (!first.sparse && pairs[s].size() * first.cols > kKeep) continue;
+  for (const PairSet& set : pairs) pair_total_.push_back(set.total_weight());
+  if (linear_ == nullptr)
+    prepare_network();
+  else
+    prepare_linear();
+}
+
+void SolveProblem::prepare_linear() {
+  for (std::size_t s = 0; s < pairs_.size(); ++s) {
+    const Index blocks = block_count(pairs_[s].size());
+    const Delta first = pair_delta(pairs_[s], 0);
+    if (!first.sparse && pairs_[s].size() * first.cols > kKeep) continue;
     deltas_[s].resize(static_cast<std::size_t>(blocks));
-    exec.for_each(blocks, [&](Index b) {
-      deltas_[s][static_cast<std::size_t>(b)] = pair_delta(pairs[s], b);
+    exec_.for_each(blocks, [&](Index b) {
+      deltas_[s][static_cast<std::size_t>(b)] = pair_delta(pairs_[s], b);
     });
   }
+}
+
+// The logits at theta0, by the same pieces as later: where nothing has changed, the
+// difference is 0 to the bit.
+void SolveProblem::prepare_network() {
+  Index sides = 0;
+  for (const PairSet& set : pairs_) sides += 2 * set.size();
+  if (options_.anchor > 0) {
+    sides += rows_.size();
+    z_old_.resize(rows_.size(), head_.outputs());
+    exec_.for_each(piece_count(head_, rows_.size()), [&](Index piece) {
+      Scratch scratch;
+      Matrix z;
+      head_.logits(piece_of(head_, rows_, piece, scratch), theta0_, z);
+      z_old_.middleRows(piece * kNetworkPiece, z.rows()) = z;
+    });
+  }
+  keeps_tapes_ = sides <= kKeep / tape_numbers(head_);
 }
 
 const Delta& SolveProblem::delta(std::size_t set, Index b, Delta& spare) const {
@@ -92,13 +84,10 @@ double SolveProblem::pair_weight(std::size_t set, Index entry) const {
 
 SolveProblem::Point SolveProblem::at(const Vector& theta) const {
   const Vector change = theta - theta0_;
-  Point point{.theta = theta,
-              .value = options_.mu / 2 * change.squaredNorm(),
-              .gradient = options_.mu * change,
-              .p = {},
-              .c = {},
-              .difference = {},
-              .gap_gradient = {}};
+  Point point;
+  point.theta = theta;
+  point.value = options_.mu / 2 * change.squaredNorm();
+  point.gradient = options_.mu * change;
   if (options_.anchor > 0) add_rows(point);
   for (std::size_t s = 0; s < pairs_.size(); ++s) add_pairs(point, s);
   add_gaps(point);
@@ -106,29 +95,33 @@ SolveProblem::Point SolveProblem::at(const Vector& theta) const {
 }
 
 void SolveProblem::add_rows(Point& point) const {
-  const Index outputs = head_.outputs(), classes = p_old_.cols();
+  const Index outputs = head_.outputs();
+  const Index pieces = piece_count(head_, rows_.size());
   point.p.resize(rows_.size(), outputs);
+  if (keeps_tapes_) point.row_tapes.resize(static_cast<std::size_t>(pieces));
   const Vector change = point.theta - theta0_;
   const auto sum = reduce<ValueAndVector>(
-      block_count(rows_.size()), [&] { return empty_sum(head_.parameters()); },
-      [&](ValueAndVector& state, Index b) {
+      pieces, [&] { return empty_sum(head_.parameters()); },
+      [&](ValueAndVector& state, Index piece) {
         Scratch scratch;
-        const FeatureBlock block = rows_.block(b, scratch);
+        const FeatureBlock block = piece_of(head_, rows_, piece, scratch);
+        const Index first = piece * piece_rows(head_);
         Matrix dz;
-        head_.logits(block, change, dz);
-        Vector e(classes), p(classes), dp(classes);
-        for (Index i = 0; i < block.rows; ++i) {
-          const Index entry = b * kBlockRows + i;
-          e[0] = 0;
-          e.tail(outputs) = dz.row(i).transpose();  // a sigmoid's class 0 has logit 0
-          const double kl =
-              divergence(row_of(p_old_, entry), all_of(e), all_of(p), all_of(dp));
-          const double w = options_.anchor * rows_.weight_of(entry) / row_weight_;
-          state.value += w * kl;
-          point.p.row(entry) = p.tail(outputs).transpose();
-          dz.row(i) = w * dp.tail(outputs).transpose();
+        Tape own;
+        Tape& tape = keeps_tapes_ ? point.row_tapes[static_cast<std::size_t>(piece)] : own;
+        if (linear_ != nullptr) {
+          head_.logits(block, change, dz);
+        } else {
+          head_.logits(block, point.theta, dz, &tape);
+          dz -= z_old_.middleRows(first, dz.rows());
         }
-        head_.vjp(block, point.theta, {}, dz, state.vector);
+        AnchorTerm term(outputs);
+        for (Index i = 0; i < block.rows; ++i) {
+          const double w = options_.anchor * rows_.weight_of(first + i) / row_weight_;
+          state.value +=
+              term(row_of(p_old_, first + i), w, row_of(dz, i), row_of(point.p, first + i));
+        }
+        head_.vjp(block, point.theta, tape, dz, state.vector);
       },
       exec_);
   point.value += sum.value;
@@ -137,59 +130,41 @@ void SolveProblem::add_rows(Point& point) const {
 
 void SolveProblem::add_pairs(Point& point, std::size_t set) const {
   const PairSet& pairs = pairs_[set];
+  const Index pieces = piece_count(head_, pairs.size());
   point.c.emplace_back(pairs.size(), head_.outputs());
   point.difference.emplace_back(pairs.size(), head_.outputs());
+  point.pair_tapes.emplace_back(keeps_tapes_ ? static_cast<std::size_t>(pieces) : 0);
   const auto sum = reduce<ValueAndVector>(
-      block_count(pairs.size()), [&] { return empty_sum(head_.parameters()); },
-      [&](ValueAndVector& state, Index b) {
-        pair_block(point, set, b, state.value, state.vector);
+      pieces, [&] { return empty_sum(head_.parameters()); },
+      [&](ValueAndVector& state, Index piece) {
+        pair_block(point, set, piece, state.value, state.vector);
       },
       exec_);
   point.value += sum.value;
   point.gradient += sum.vector;
 }
 
-void SolveProblem::pair_block(Point& point, std::size_t set, Index b, double& value,
+PairScale SolveProblem::pair_scale(std::size_t set, Index entry) const {
+  const double w = pair_weight(set, entry);
+  return {.fit = options_.fit / 2 * w, .pull = options_.lambda * classes_factor() * w};
+}
+
+void SolveProblem::pair_block(Point& point, std::size_t set, Index piece, double& value,
                               Vector& gradient) const {
-  Scratch scratch;
-  Delta spare;
-  const FeatureBlock block = pairs_[set].c.block(b, scratch);
-  const Delta& d = delta(set, b, spare);
-  const Index outputs = head_.outputs();
+  const PairPiece pairs = pair_piece(set, piece);
+  PairTape own;
+  PairTape& tape =
+      keeps_tapes_ ? point.pair_tapes[set][static_cast<std::size_t>(piece)] : own;
   Matrix z, dz;
-  head_.logits(block, point.theta, z);
-  delta_logits(d, outputs, point.theta, dz);
-  Vector pbar(outputs), zbar(outputs), slope_c(outputs), slope_bar(outputs);
-  for (Index i = 0; i < block.rows; ++i) {
-    const Index entry = b * kBlockRows + i;
-    const auto p = row_of(point.c[set], entry), dp = row_of(point.difference[set], entry);
-    pair_scores(row_of(z, i), row_of(dz, i), p, dp);
-    const Eigen::Map<const Vector> p_row(p.data(), outputs), dp_row(dp.data(), outputs);
-    pbar = p_row - dp_row;
-    zbar = (z.row(i) - dz.row(i)).transpose();
-    const double w = pair_weight(set, entry);
-    const double pull = options_.lambda * classes_factor() * w, fit = options_.fit / 2 * w;
-    value += pull * dp_row.squaredNorm();
-    apply_slope(p, dp, all_of(slope_c));
-    apply_slope(all_of(pbar), dp, all_of(slope_bar));
-    slope_c *= 2 * pull;
-    slope_bar *= -2 * pull;
-    if (fit > 0) {
-      const std::int32_t y = pairs_[set].c.label(entry);
-      value += fit * (log_loss(row_of(z, i), y) + log_loss(all_of(zbar), y));
-      slope_c += fit * p_row;
-      slope_bar += fit * pbar;
-      const Index own = outputs == 1 ? 0 : y;
-      const double hit = outputs == 1 ? fit * y : fit;
-      slope_c[own] -= hit;
-      slope_bar[own] -= hit;
-    }
-    // J^T h of both sides: phi(cbar) = phi(c) - delta.
-    z.row(i) = (slope_c + slope_bar).transpose();
-    dz.row(i) = slope_bar.transpose();
+  pairs.logits(point.theta, z, dz, tape);
+  PairTerm term(head_.outputs());
+  for (Index i = 0; i < pairs.rows(); ++i) {
+    const Index entry = piece * piece_rows(head_) + i;
+    value += term(pair_scale(set, entry), pairs_[set].c.label(entry), row_of(z, i),
+                  row_of(dz, i), row_of(point.c[set], entry),
+                  row_of(point.difference[set], entry));
   }
-  head_.vjp(block, point.theta, {}, z, gradient);
-  subtract_delta_vjp(d, dz, gradient);
+  pairs.vjp(point.theta, tape, z, dz, gradient);
 }
 
 void SolveProblem::add_gaps(Point& point) const {

@@ -5,15 +5,17 @@
 
 #include "fmd/unlearn/solve.h"
 #include "unlearn/delta.h"
+#include "unlearn/pieces.h"
+#include "unlearn/terms.h"
 
 namespace fmd {
 
 // J of solve.h, prepared for many evaluations. Its curvature comes in two parts: what holds
 // theta in place (anchor, fit, mu) and what pulls (consistency, gaps). Refers to its
-// arguments.
+// arguments. Linear heads can have the matrix of it; of networks products are all there is.
 class SolveProblem {
  public:
-  SolveProblem(const LinearHead& head, const Vector& theta0, const Rows& rows,
+  SolveProblem(const Head& head, const Vector& theta0, const Rows& rows,
                std::span<const PairSet> pairs, const SolveOptions& options,
                const Exec& exec);
 
@@ -25,49 +27,65 @@ class SolveProblem {
     Matrix p;                           // rows x outputs; empty without anchor
     std::vector<Matrix> c, difference;  // per set: p(c) and p(c) - p(cbar), pairs x outputs
     std::vector<Vector> gap_gradient;   // of each gap
+    // Forward passes of a network, per piece, while they fit into memory.
+    std::vector<Tape> row_tapes;
+    std::vector<std::vector<PairTape>> pair_tapes;  // per set
   };
   [[nodiscard]] Point at(const Vector& theta) const;
 
-  // The Gauss-Newton matrix.
+  [[nodiscard]] const Head& head() const { return head_; }
+
+  // The Gauss-Newton matrix; linear heads only.
   struct Curvature {
     Matrix hold, pull;
   };
   [[nodiscard]] Curvature curvature(const Point& point) const;
 
   // (hold_scale x hold + pull) v without forming them. exact: the second derivatives of
-  // consistency, which Gauss-Newton leaves out, are part of pull (those of gaps are not).
+  // consistency, which Gauss-Newton leaves out, are part of pull (those of gaps and of a
+  // network's layers are not).
   [[nodiscard]] Vector product(const Point& point, const Vector& v, double hold_scale,
                                bool exact) const;
 
-  // The diagonals of the two parts.
+  // The diagonals of the two parts; linear heads only.
   struct Diagonal {
     Vector hold, pull;
   };
   [[nodiscard]] Diagonal diagonal(const Point& point) const;
 
  private:
+  void prepare_linear();
+  void prepare_network();
   void add_rows(Point& point) const;
   void add_pairs(Point& point, std::size_t set) const;
   void add_gaps(Point& point) const;
-  void pair_block(Point& point, std::size_t set, Index b, double& value,
+  void pair_block(Point& point, std::size_t set, Index piece, double& value,
                   Vector& gradient) const;
+  [[nodiscard]] Vector row_product(const Point& point, const Vector& v) const;
   [[nodiscard]] Matrix pair_curvature(const Point& point, double fit, double lambda) const;
   [[nodiscard]] Vector pair_product(const Point& point, const Vector& v, std::size_t set,
                                     double hold_scale, bool exact) const;
   [[nodiscard]] const Delta& delta(std::size_t set, Index b, Delta& spare) const;
+  [[nodiscard]] PairPiece pair_piece(std::size_t set, Index piece) const {
+    return {head_, pairs_[set], piece, deltas_[set]};
+  }
   // weight / (sets x total weight): sums of these are means.
   [[nodiscard]] double pair_weight(std::size_t set, Index entry) const;
+  [[nodiscard]] PairScale pair_scale(std::size_t set, Index entry) const;
   // Of the sum of squared differences: one output stands for two classes.
   [[nodiscard]] double classes_factor() const { return head_.outputs() == 1 ? 2 : 1; }
 
-  const LinearHead& head_;
+  const Head& head_;
+  const LinearHead* linear_;  // the same, or null
   const Vector& theta0_;
   const Rows& rows_;
   std::span<const PairSet> pairs_;
   const SolveOptions& options_;
   const Exec& exec_;
-  double row_weight_ = 0;           // total
-  Matrix p_old_;                    // rows x classes
+  double row_weight_ = 0;  // total
+  Matrix p_old_;           // rows x classes
+  Matrix z_old_;           // rows x outputs; networks only
+  bool keeps_tapes_ = false;
   std::vector<double> pair_total_;  // per set
   std::vector<std::vector<Delta>>
       deltas_;  // per set and block; empty where they are made anew

@@ -103,7 +103,7 @@ SolveProblem::Curvature SolveProblem::curvature(const Point& point) const {
   Curvature result{.hold = Matrix::Zero(n, n), .pull = {}};
   if (options_.anchor > 0)
     result.hold = options_.anchor *
-                  hessian(head_, rows_, point.theta,
+                  hessian(*linear_, rows_, point.theta,
                           {.l2 = 0, .rows_in_mean = row_weight_, .gauge = false}, exec_);
   if (options_.fit > 0) result.hold += pair_curvature(point, options_.fit, 0);
   result.hold.diagonal().array() += options_.mu;

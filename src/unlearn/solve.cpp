@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "unlearn/pair_check.h"
 #include "unlearn/problem.h"
+#include "unlearn/solve_check.h"
 #include "unlearn/step.h"
 
 namespace fmd {
@@ -14,58 +14,6 @@ namespace {
 constexpr double kSmallStep =
     1e-13;  // predicted fall of J, relative, that ends the iteration
 constexpr double kRounding = 1e-10;  // below this, a fall that does not come is rounding
-
-void require_labels(std::span<const PairSet> sets) {
-  for (const PairSet& pairs : sets)
-    for (Index i = 0; i < pairs.size(); ++i)
-      if (pairs.c.label(i) < 0)
-        throw Error(ErrorKind::bad_data,
-                    fmt::format("solve: pair {} has no label, but fit is > 0", i),
-                    "give labels to the pairs or set fit to 0");
-}
-
-void require_gaps(const Rows& rows, const SolveOptions& o) {
-  for (const GapPenalty& gap : o.gaps) {
-    require_option(gap.gamma >= 0 && std::isfinite(gap.gamma), "solve", "gamma", gap.gamma,
-                   ">= 0");
-    if (gap.measure == nullptr || gap.measure->on_pairs())
-      throw Error(
-          ErrorKind::bad_option,
-          fmt::format("solve: gap penalty on '{}', needs a measure on rows",
-                      gap.measure == nullptr ? "nothing" : gap.measure->name()),
-          "use demographic_parity_soft, equal_opportunity_soft or false_positive_soft");
-    if (rows.X != nullptr)
-      require_size("solve", "the group of a gap", static_cast<Index>(gap.group.size()),
-                   rows.X->rows());
-  }
-}
-
-void validate(const LinearHead& head, const Vector& theta0, const Rows& rows,
-              std::span<const PairSet> pairs, const SolveOptions& o) {
-  const auto weight = [](std::string_view name, double value) {
-    require_option(value >= 0 && std::isfinite(value), "solve", name, value, ">= 0");
-  };
-  weight("anchor", o.anchor);
-  weight("fit", o.fit);
-  weight("lambda", o.lambda);
-  weight("mu", o.mu);
-  require_option(o.tolerance > 0, "solve", "tolerance", o.tolerance, "> 0");
-  require_option(o.damping > 0 && std::isfinite(o.damping), "solve", "damping", o.damping,
-                 "> 0");
-  require_option(o.max_iterations >= 0, "solve", "max_iterations", o.max_iterations,
-                 ">= 0");
-  require_option(o.max_dense >= 0, "solve", "max_dense", o.max_dense, ">= 0");
-  require_size("solve", "theta0", theta0.size(), head.parameters());
-  require_pairs("solve", head, pairs);
-  require_gaps(rows, o);
-  if (o.fit > 0) require_labels(pairs);
-  if (o.anchor == 0 && o.gaps.empty()) return;
-  if (rows.X == nullptr || rows.size() == 0)
-    throw Error(ErrorKind::bad_data,
-                "solve: there are no rows, but anchor is > 0 or gaps are given",
-                "give rows, or set anchor to 0");
-  require_size("solve", "a row", rows.X->cols(), head.inputs());
-}
 
 // The damping after a step that lowered J by `ratio` of what was predicted.
 double next_damping(double damping, double ratio) {
@@ -125,10 +73,10 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
 
 }  // namespace
 
-TradeoffResult solve(const LinearHead& head, const Vector& theta0, const Rows& rows,
+TradeoffResult solve(const Head& head, const Vector& theta0, const Rows& rows,
                      std::span<const PairSet> pairs, const SolveOptions& options,
                      const Exec& exec, const Vector& start) {
-  validate(head, theta0, rows, pairs, options);
+  require_solvable(head, theta0, rows, pairs, options);
   if (start.size() > 0) require_size("solve", "start", start.size(), head.parameters());
   const SolveProblem problem(head, theta0, rows, pairs, options, exec);
   Run run{.point = problem.at(start.size() > 0 ? start : theta0), .summary = {}};
@@ -138,18 +86,17 @@ TradeoffResult solve(const LinearHead& head, const Vector& theta0, const Rows& r
     throw Error(ErrorKind::numerical, "solve: the objective is not finite at theta0",
                 "check the model's parameters and the features for NaN or infinity");
   run.summary.start_objective = run.point.value;
-  StepModel model(problem, head, options.max_dense);
+  StepModel model(problem, options.max_dense);
   minimise(problem, model, options, exec, run);
   run.summary.objective = run.point.value;
   run.summary.factorisations = model.formed();
   return {.theta = std::move(run.point.theta), .summary = run.summary};
 }
 
-SolveObjective solve_objective(const LinearHead& head, const Vector& theta0,
-                               const Rows& rows, std::span<const PairSet> pairs,
-                               const SolveOptions& options, const Vector& theta,
-                               const Exec& exec) {
-  validate(head, theta0, rows, pairs, options);
+SolveObjective solve_objective(const Head& head, const Vector& theta0, const Rows& rows,
+                               std::span<const PairSet> pairs, const SolveOptions& options,
+                               const Vector& theta, const Exec& exec) {
+  require_solvable(head, theta0, rows, pairs, options);
   require_size("solve", "theta", theta.size(), head.parameters());
   auto point = SolveProblem(head, theta0, rows, pairs, options, exec).at(theta);
   return {.value = point.value, .gradient = std::move(point.gradient)};

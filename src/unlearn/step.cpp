@@ -1,8 +1,10 @@
 #include "unlearn/step.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/lapack.h"
+#include "fmd/core/rng.h"
 
 namespace fmd {
 namespace {
@@ -12,11 +14,22 @@ constexpr int kSlow = 25;  // as many products show that the preconditioner is o
 
 }  // namespace
 
-StepModel::StepModel(const SolveProblem& problem, const LinearHead& head, Index max_dense)
+StepModel::StepModel(const SolveProblem& problem, Index max_dense)
     : problem_(problem),
-      outputs_(head.outputs()),
-      stride_(head.inputs() + 1),
-      dense_(head.parameters() <= max_dense) {}
+      outputs_(problem.head().outputs()),
+      stride_(problem.head().inputs() + 1),
+      linear_(problem.head().linear()),
+      dense_(linear_ && problem.head().parameters() <= max_dense) {}
+
+// Of hold, by a random probe of signs.
+double StepModel::mean_hold(const SolveProblem::Point& point) const {
+  Rng rng(0, "mean curvature");
+  Vector signs(point.theta.size());
+  for (Index j = 0; j < signs.size(); ++j) signs[j] = rng.below(2) == 0 ? -1 : 1;
+  const Vector hold =
+      problem_.product(point, signs, 1, false) - problem_.product(point, signs, 0, false);
+  return std::max(0.0, signs.dot(hold) / static_cast<double>(signs.size()));
+}
 
 void StepModel::renew(const SolveProblem::Point& point) {
   curvature_ = problem_.curvature(point);
@@ -29,6 +42,11 @@ void StepModel::renew(const SolveProblem::Point& point) {
 StepModel::Step StepModel::step(const SolveProblem::Point& point, double damping,
                                 double residual) {
   const bool far = damping >= kFar;
+  if (!linear_) {
+    if (mean_hold_ < 0) mean_hold_ = mean_hold(point);
+    ridge_ = damping * mean_hold_;
+    return conjugate_gradients(point, damping, residual, false);
+  }
   if (!dense_) {
     const auto diagonal = problem_.diagonal(point);
     diagonal_ = (1 + damping) * diagonal.hold + diagonal.pull;
@@ -71,6 +89,7 @@ bool StepModel::factor(double damping) {
 }
 
 void StepModel::precondition(Vector& v) const {
+  if (!linear_) return;
   if (!dense_) {
     v = v.cwiseQuotient(diagonal_);
     return;
@@ -99,7 +118,8 @@ StepModel::Step StepModel::conjugate_gradients(const SolveProblem::Point& point,
   const double goal = residual * residual * size;
   int products = 0;
   for (; products < kMaxProducts && size > goal; ++products) {
-    const Vector image = problem_.product(point, direction, 1 + damping, exact);
+    Vector image = problem_.product(point, direction, 1 + damping, exact);
+    if (ridge_ > 0) image += ridge_ * direction;
     const double curvature = direction.dot(image);
     if (!(curvature > 0)) {  // only exact products: J bends down here
       if (products == 0) step.change = direction;

@@ -9,11 +9,13 @@ namespace fmd {
 // Far from the minimum (a large damping) B is the Gauss-Newton matrix, formed and factored
 // at this point. Near it, where Gauss-Newton converges slowly for want of second
 // derivatives, B is exact: conjugate gradients on its products, with the last factor as the
-// preconditioner, so that one matrix serves many steps. Heads that are too large for a
-// matrix use the products in both cases, preconditioned by the diagonal.
+// preconditioner, so that one matrix serves many steps. Linear heads that are too large for
+// a matrix use the products in both cases, preconditioned by the diagonal. Networks use
+// Gauss-Newton's products everywhere, and damping adds its share of hold's mean curvature
+// in all directions: those that hold does not see are bent all the same.
 class StepModel {
  public:
-  StepModel(const SolveProblem& problem, const LinearHead& head, Index max_dense);
+  StepModel(const SolveProblem& problem, Index max_dense);
 
   struct Step {
     Vector change;
@@ -31,6 +33,7 @@ class StepModel {
   [[nodiscard]] int formed() const { return formed_; }
 
  private:
+  [[nodiscard]] double mean_hold(const SolveProblem::Point& point) const;
   void renew(const SolveProblem::Point& point);
   bool factor(double damping);
   void precondition(Vector& v) const;
@@ -40,9 +43,11 @@ class StepModel {
 
   const SolveProblem& problem_;
   Index outputs_, stride_;
-  bool dense_;
-  bool usable_ = false;  // the matrix serves as preconditioner
-  bool old_ = true;      // it was formed at an earlier point
+  bool linear_, dense_;
+  double ridge_ = 0;       // of networks: what damping adds in all directions
+  double mean_hold_ = -1;  // of networks: see above; -1 = not known yet
+  bool usable_ = false;    // the matrix serves as preconditioner
+  bool old_ = true;        // it was formed at an earlier point
   int formed_ = 0;
   SolveProblem::Curvature curvature_;
   Matrix factor_;

@@ -76,8 +76,8 @@ struct TradeoffResult {
 // start: a warm start, e.g. Path::theta(lambda); empty = theta0 (also where J is not finite
 // at start). p_old is theta0's. rows may be empty when anchor is 0 and there are no gaps.
 // Throws Error(bad_option, bad_shape, bad_data: fit without labels).
-[[nodiscard]] TradeoffResult solve(const LinearHead& head, const Vector& theta0,
-                                   const Rows& rows, std::span<const PairSet> pairs,
+[[nodiscard]] TradeoffResult solve(const Head& head, const Vector& theta0, const Rows& rows,
+                                   std::span<const PairSet> pairs,
                                    const SolveOptions& options, const Exec& exec,
                                    const Vector& start = {});
 
@@ -86,7 +86,7 @@ struct SolveObjective {
   double value = 0;
   Vector gradient;
 };
-[[nodiscard]] SolveObjective solve_objective(const LinearHead& head, const Vector& theta0,
+[[nodiscard]] SolveObjective solve_objective(const Head& head, const Vector& theta0,
                                              const Rows& rows,
                                              std::span<const PairSet> pairs,
                                              const SolveOptions& options,
