@@ -31,6 +31,7 @@ CSV = {
     "mixed": "x\n1\n2\ntext\n?\n",
     "one_empty": 'x\n""\n',
 }
+IDX = b"\0\0\x08\x03\0\0\0\x02\0\0\0\x03\0\0\0\x02" + bytes(range(12))
 TASK = '''label = "approved"
 positive = "yes"
 classes = ["no", "yes"]
@@ -124,14 +125,16 @@ def corpus(files):
     }
     return {
         "csv": {**{k: v.encode() for k, v in CSV.items()}, **{p.stem: p.read_bytes() for p in BAD.glob("*.csv")}},
-        "gzip": {**{p.stem: p.read_bytes() for p in BAD.glob("*.gz")},
+        "gzip": {**{p.stem: p.read_bytes() for p in BAD.glob("*.csv.gz")},
                  "good": gzip.compress(TABLE[:200].encode(), mtime=0),
                  "members": gzip.compress(b"a,b\n1,", mtime=0) + gzip.compress(b"2\n", mtime=0) + bytes(5),
                  "plain": b"\x07text to be packed"},
         "csv_stream": {**{k: bytes([len(v) % 256]) + v.encode() for k, v in CSV.items()},
                        **{p.stem: bytes([7 * len(p.stem) % 256]) + p.read_bytes() for p in BAD.glob("*.csv")},
-                       **{p.stem: b"\x15" + p.read_bytes() for p in BAD.glob("*.gz")},
+                       **{p.stem: b"\x15" + p.read_bytes() for p in BAD.glob("*.csv.gz")},
                        "packed": b"\x42" + gzip.compress(TABLE[:300].encode(), mtime=0)},
+        "idx": {**{p.name.split(".")[0]: p.read_bytes() for p in BAD.glob("idx_*")}, "images": IDX,
+                "labels": b"\0\0\x08\x01\0\0\0\x03\x05\x00\x09", "packed": gzip.compress(IDX, mtime=0)},
         "npy": {p.stem: p.read_bytes() for folder in (BAD, FILES) for p in folder.glob("*.npy")},
         "parquet": {p.stem: p.read_bytes() for folder in (BAD, FILES) for p in folder.glob("*.parquet")},
         "safetensors": tensors,

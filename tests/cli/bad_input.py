@@ -58,6 +58,8 @@ class BadInput(unittest.TestCase):
             with self.subTest(case["file"]):
                 if case["reader"] == "parquet" and not (pathlib.Path(FMD).parent / "fmd_parquet.so").exists():
                     continue  # built only where there is pyarrow
+                if case["reader"] == "idx":
+                    continue  # no command reads a file of images by name
                 if (BAD / case["file"]).exists():
                     shutil.copy(BAD / case["file"], self.dir / case["file"])
                 if case["reader"] == "task":

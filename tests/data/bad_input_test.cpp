@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/error.h"
+#include "fmd/data/idx.h"
 #include "fmd/data/table_stream.h"
 #include "fmd/data/task.h"
 #include "support/parquet.h"
@@ -21,7 +22,9 @@ nlohmann::json read_cases() {
 }
 
 void read(const std::string& reader, const std::filesystem::path& path) {
-  if (reader != "task") {
+  if (reader == "idx") {
+    static_cast<void>(read_idx(path));
+  } else if (reader != "task") {
     static_cast<void>(read_table(path, {.types = {{"age", ColumnKind::number}}}));
   } else {
     static_cast<void>(read_task(path));
@@ -29,7 +32,7 @@ void read(const std::string& reader, const std::filesystem::path& path) {
 }
 
 TEST(BadInput, EveryFileGetsItsMessage) {
-  std::set<std::string> readers = {"csv", "task", "npy"};
+  std::set<std::string> readers = {"csv", "task", "npy", "idx"};
   if (test::has_parquet()) readers.insert("parquet");
   for (const auto& entry : read_cases()) {
     const std::string file = entry.at("file");
