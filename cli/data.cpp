@@ -14,18 +14,15 @@ struct Args {
   bool force = false;
 };
 
-bool present(const Dataset& set) {
-  for (const DatasetFile& file : set.files)
-    if (!std::filesystem::exists(data_folder() / file.path)) return false;
-  return true;
-}
-
 int list(const Args& args) {
   nlohmann::ordered_json json = {
       {"schema", 1}, {"command", "data"}, {"sets", nlohmann::ordered_json::array()}};
   std::string words;
-  for (const Dataset& set : datasets()) {
-    const char* state = set.files.empty() ? "built in" : present(set) ? "here" : "absent";
+  std::vector<Dataset> sets = datasets();
+  for (const Dataset& set : image_datasets()) sets.push_back(set);
+  for (const Dataset& set : sets) {
+    const bool here = is_present(set, data_folder());
+    const char* state = set.files.empty() ? "built in" : here ? "here" : "absent";
     nlohmann::ordered_json files = nlohmann::ordered_json::array();
     words += fmt::format("{:<8} {:<9} {}, {} rows\n", set.name, state, set.title, set.rows);
     words += fmt::format("         {}\n", set.source);
@@ -41,9 +38,9 @@ int list(const Args& args) {
                             {"files", files}});
   }
   words +=
-      "\nUse data:NAME (or data:NAME/train, /test) in place of a file. Files are looked "
-      "for in\n"
-      "$FMD_DATA, else in ./data.\n";
+      "\nUse data:NAME (or data:NAME/train, /test) in place of a file; mnist holds images, "
+      "for\n"
+      "fmd reproduce. Files are looked for in $FMD_DATA, else in ./data.\n";
   print(args.common.json ? json.dump(2) + "\n" : words);
   return 0;
 }

@@ -88,6 +88,8 @@ const char* name(AdamStatus status) {
       return "stopped_early";
     case AdamStatus::all_epochs:
       return "all_epochs";
+    case AdamStatus::told_to_stop:
+      return "told_to_stop";
     case AdamStatus::diverged:
       return "diverged";
   }

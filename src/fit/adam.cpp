@@ -28,6 +28,7 @@ void validate(const Head& head, const Rows& rows, const AdamOptions& o,
   require_option(o.validation >= 0 && o.validation <= 0.5, "train", "validation",
                  o.validation, "from 0 to .5");
   require_option(o.patience >= 1, "train", "patience", o.patience, ">= 1");
+  require_option(o.watch_steps >= 0, "train", "watch_steps", o.watch_steps, ">= 0");
   require_training(head, rows, start);
 }
 
@@ -96,8 +97,8 @@ double mean_loss(const Head& head, const Rows& rows, const Vector& theta,
   return sum[0] / sum[1];
 }
 
-// One pass over the rows in an order of its own.
-void run_epoch(const Head& head, const Rows& rows, const std::vector<Index>& numbers,
+// One pass over the rows in an order of its own; false when the watcher ended it.
+bool run_epoch(const Head& head, const Rows& rows, const std::vector<Index>& numbers,
                const AdamOptions& options, double l2, int epoch, const Exec& exec,
                AdamRule& adam, Vector& theta) {
   Rng rng(exec.seed, "minibatches", static_cast<std::uint64_t>(epoch));
@@ -111,7 +112,11 @@ void run_epoch(const Head& head, const Rows& rows, const std::vector<Index>& num
     gradient /= static_cast<double>(count);
     gradient += ridge_gradient(head, theta, l2);
     adam.step(gradient, options.learning_rate, theta);
+    if (options.watch && options.watch_steps > 0 &&
+        adam.steps() % options.watch_steps == 0 && !options.watch(adam.steps(), theta))
+      return false;
   }
+  return true;
 }
 
 }  // namespace
@@ -154,8 +159,16 @@ AdamResult train_adam(const Head& head, const Rows& rows, const AdamOptions& opt
   AdamRule adam(theta.size());
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     exec.report("training", epoch - 1, options.epochs);
-    run_epoch(head, rows, parts.training, options, l2, epoch, exec, adam, theta);
+    const bool goes_on =
+        run_epoch(head, rows, parts.training, options, l2, epoch, exec, adam, theta);
     s.epochs = epoch;
+    if (!goes_on && theta.allFinite()) {
+      s.status = AdamStatus::told_to_stop;
+      s.best_epoch = epoch;
+      if (stops) s.validation_loss = mean_loss(head, held, theta, exec);
+      result.theta = theta;
+      break;
+    }
     const double loss = stops ? mean_loss(head, held, theta, exec) : 0;
     if (!std::isfinite(loss) || !theta.allFinite()) {
       s.status = AdamStatus::diverged;

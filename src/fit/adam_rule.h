@@ -26,6 +26,8 @@ class AdamRule {
     }
   }
 
+  [[nodiscard]] Index steps() const { return steps_; }
+
  private:
   Vector first_, second_;
   int steps_ = 0;

@@ -74,6 +74,13 @@ TEST(Datasets, UnknownNamesAndPartsAreErrors) {
                "its parts are train and test");
 }
 
+TEST(Datasets, ImagesAreNoTable) {
+  ASSERT_EQ(image_datasets().size(), 1U);
+  EXPECT_FALSE(is_present(image_datasets()[0], ""));
+  EXPECT_ERROR(load_dataset("mnist", ""), ErrorKind::bad_option,
+               "data set \"mnist\" holds images, no table");
+}
+
 TEST(Datasets, AMissingFileNamesFolderFileAndSource) {
   EXPECT_ERROR(load_dataset("hmda", "no/folder"), ErrorKind::missing_dataset,
                "no/folder/hmda/HMDA.csv is not there");

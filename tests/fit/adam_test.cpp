@@ -105,6 +105,24 @@ TEST(Adam, StopsEarlyAndRestoresTheBest) {
   }
 }
 
+TEST(Adam, AWatcherSeesEveryNthStepAndMayEndTheTraining) {
+  const auto problem = random_problem({.rows = 100, .cols = 3});
+  const MlpHead head({3, 4, 1}, Activation::relu);
+  std::vector<Index> seen;
+  Vector last;
+  AdamOptions options{.epochs = 9, .batch = 30, .validation = 0, .watch_steps = 3};
+  options.watch = [&](Index step, const Vector& theta) {
+    seen.push_back(step);
+    last = theta;
+    return step < 9;
+  };
+  const auto result = train_adam(head, problem.rows(), options, {});
+  EXPECT_EQ(seen, (std::vector<Index>{3, 6, 9}));  // four steps an epoch
+  EXPECT_EQ(result.theta, last);
+  EXPECT_EQ(result.summary.status, AdamStatus::told_to_stop);
+  EXPECT_EQ(result.summary.epochs, 3);
+}
+
 TEST(Adam, DivergenceIsReportedAndNeverANumberThatIsNone) {
   const auto problem = random_problem({.rows = 200, .cols = 4});
   const MlpHead head({4, 8, 8, 1}, Activation::relu);

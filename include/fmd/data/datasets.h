@@ -42,4 +42,13 @@ struct Dataset {
                                  const std::string& part = "");
 [[nodiscard]] const Dataset& find_dataset(const std::string& name);
 
+// Sets of images, which are no tables: mnist. Their checksums are those of the unpacked
+// bytes, since packers differ; a file may stand there plain or as <path>.gz.
+[[nodiscard]] const std::vector<Dataset>& image_datasets();
+[[nodiscard]] bool is_present(const Dataset& set, const std::filesystem::path& data_folder);
+// The unpacked bytes of one file of an image set, after its checksum. Throws as
+// load_dataset does.
+[[nodiscard]] std::string read_image_file(const Dataset& set, const DatasetFile& file,
+                                          const std::filesystem::path& data_folder);
+
 }  // namespace fmd

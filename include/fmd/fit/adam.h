@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/model/head.h"
@@ -15,12 +17,17 @@ struct AdamOptions {
   // In [0, .5].
   double validation = 0.1;
   int patience = 10;  // stop after so many epochs without a lower validation loss; >= 1
+  // Called after every `watch_steps` steps, counted from the start, with the parameters as
+  // they are; what it answers false to is the result.
+  Index watch_steps = 0;  // >= 0; 0 = never
+  std::function<bool(Index step, const Vector& theta)> watch = {};
 };
 
 enum class AdamStatus {
   not_run,
   stopped_early,  // the validation loss stopped falling; its lowest point is the result
   all_epochs,     // done; with a validation share its lowest point is the result
+  told_to_stop,   // by `watch`
   diverged,       // the loss became infinite or NaN; what was there before is the result
 };
 
