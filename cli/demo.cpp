@@ -89,7 +89,7 @@ Explanation explain_demo(const Model& model, const Parts& parts, const fs::path&
   explained.report.model = "income.safetensors";
   OutputFiles files({.force = true});
   const fs::path out = folder / "influence.csv";
-  explained.write_csv([&](std::string_view text) { files.append(out, text); });
+  explained.write_csv([&](std::string_view text) { files.append(out, text); }, exec);
   files.commit();
   return explained;
 }

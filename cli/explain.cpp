@@ -78,7 +78,8 @@ int run(const Args& args) {
   report.data_sha256 = file_sha256(args.data);
   report.train_sha256 = file_sha256(args.train);
   if (!args.out.empty()) {
-    explained.write_csv([&](std::string_view text) { files.append(args.out, text); });
+    explained.write_csv([&](std::string_view text) { files.append(args.out, text); },
+                        session.exec());
     files.commit();
   }
   if (report.other_rows())

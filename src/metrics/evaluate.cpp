@@ -105,36 +105,52 @@ void validate(const BiasMeasure& measure, const MeasureData& data, const Head& h
 MeasureValue evaluate(const BiasMeasure& measure, const MeasureData& given,
                       const Head& head, const Vector& theta, bool gradient,
                       const Exec& exec) {
-  validate(measure, given, head, theta);
-  MeasureData data = given;
-  if (!measure.on_pairs()) data.pairs = nullptr;
-  const Index blocks = block_count(data.pairs ? data.pairs->size() : data.rows.size());
-  Sums s = reduce<Sums>(
-      blocks, [&] { return Sums{Vector::Zero(measure.statistics())}; },
-      [&](Sums& sums, Index b) {
-        const Block block(data, head, theta, b);
-        for (Index i = 0; i < block.rows(); ++i)
-          measure.add(block.row(i), all_of(sums.values));
-      },
-      exec);
+  // work(data, blocks) on each part of the data; one where nothing comes in parts.
+  const auto for_each_part = [&](const auto& work) {
+    const bool parts = measure.on_pairs() && given.parts != nullptr;
+    for (Index number = 0; number < (parts ? given.parts->count() : 1); ++number) {
+      const auto made = parts ? given.parts->part(number) : nullptr;
+      MeasureData data = given;
+      if (made != nullptr) data.pairs = made.get();
+      if (!measure.on_pairs()) data.pairs = nullptr;
+      validate(measure, data, head, theta);
+      work(data, block_count(data.pairs ? data.pairs->size() : data.rows.size()));
+    }
+  };
+  Vector s = Vector::Zero(measure.statistics());
+  for_each_part([&](const MeasureData& data, Index blocks) {
+    s += reduce<Sums>(
+             blocks, [&] { return Sums{Vector::Zero(measure.statistics())}; },
+             [&](Sums& sums, Index b) {
+               const Block block(data, head, theta, b);
+               for (Index i = 0; i < block.rows(); ++i)
+                 measure.add(block.row(i), all_of(sums.values));
+             },
+             exec)
+             .values;
+  });
 
   Vector dF(measure.statistics());
   MeasureValue result;
-  result.value = measure.value(all_of(s.values), all_of(dF));
+  result.value = measure.value(all_of(s), all_of(dF));
   if (std::isnan(result.value)) {
     throw Error(ErrorKind::bad_data,
                 fmt::format("{}: no row or no group to measure it on", measure.name()),
                 "give labelled rows of at least two groups, or pairs");
   }
   if (!gradient) return result;
-  result.gradient = reduce<Sums>(
-                        blocks, [&] { return Sums{Vector::Zero(head.parameters())}; },
-                        [&](Sums& sums, Index b) {
-                          const Block block(data, head, theta, b);
-                          block.add_gradient(measure, all_of(dF), head, theta, sums.values);
-                        },
-                        exec)
-                        .values;
+  result.gradient = Vector::Zero(head.parameters());
+  for_each_part([&](const MeasureData& data, Index blocks) {
+    result.gradient +=
+        reduce<Sums>(
+            blocks, [&] { return Sums{Vector::Zero(head.parameters())}; },
+            [&](Sums& sums, Index b) {
+              const Block block(data, head, theta, b);
+              block.add_gradient(measure, all_of(dF), head, theta, sums.values);
+            },
+            exec)
+            .values;
+  });
   return result;
 }
 

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <numeric>
 
 #include "core/check.h"
-#include "fmd/data/csv.h"
 #include "fmd/influence/ranking.h"
-#include "fmd/pipeline/audit.h"
+#include "pipeline/pair_slices.h"
 
 namespace fmd {
 namespace {
@@ -24,14 +22,21 @@ struct Asked {
   std::size_t attribute = 0;
   bool has_attribute = false;
   std::unique_ptr<BiasMeasure> made;
-  PairSet pairs;
+  std::unique_ptr<PairSlices> pairs;  // null for measures on rows
 };
 
 struct Gatherer {
   const Model& model;
   const Study& data;
-  const std::vector<std::optional<StudyPairs>>& pairs;
+  const Exec& exec;
   std::deque<Asked> asked;  // stays in place: targets point into it
+
+  [[nodiscard]] bool given(std::size_t a) const {
+    return model.task.attributes[a].pairs.starts_with("given:");
+  }
+  [[nodiscard]] bool has_pairs(std::size_t a) const {
+    return given(a) || (data.reads[a] == Reads::yes && data.attributes[a].flips());
+  }
 
   void add(const std::string& text) {
     const std::size_t colon = text.find(':');
@@ -46,14 +51,14 @@ struct Gatherer {
       if (colon != std::string::npos)
         throw Error(ErrorKind::bad_option, "explain: loss has no attribute",
                     "write loss alone");
-      asked.push_back({name, 0, false, make_measure(name), {}});
+      asked.push_back({name, 0, false, make_measure(name), nullptr});
       return;
     }
     const bool flips = make_measure(name)->on_pairs();  // throws for unknown names
     if (colon != std::string::npos) return add(name, flips, find(text.substr(colon + 1)));
     const std::size_t before = asked.size();
     for (std::size_t a = 0; a < data.attributes.size(); ++a)
-      if (!flips || pairs[a]) add(name, flips, a);
+      if (!flips || has_pairs(a)) add(name, flips, a);
     if (asked.size() > before) return;
     throw Error(
         ErrorKind::attribute_not_read,
@@ -81,13 +86,13 @@ struct Gatherer {
                               attribute.name),
                   "take demographic_parity_soft, or name numbers by `values`");
     }
-    if (flips && !pairs[a]) {
+    if (flips && !has_pairs(a)) {
       throw Error(
           ErrorKind::attribute_not_read,
           fmt::format("{}: the model does not read {}", name, attribute.name),
           "a column that is no input has no flip gap; take demographic_parity_soft");
     }
-    Asked one{name, a, true, nullptr, {}};
+    Asked one{name, a, true, nullptr, nullptr};
     const int favorable = model.task.favorable_class();
     if (!flips && favorable < 0) {
       throw Error(ErrorKind::bad_option,
@@ -96,15 +101,16 @@ struct Gatherer {
     }
     one.made = make_measure(name, {.favorable = std::max(favorable, 0),  // flips need none
                                    .groups = static_cast<Index>(attribute.values.size())});
-    if (flips) one.pairs = pairs[a]->set(data);
+    if (flips) one.pairs = std::make_unique<PairSlices>(model, data, a, !given(a), exec);
     asked.push_back(std::move(one));
   }
 
   [[nodiscard]] std::vector<BiasTarget> targets() const {
     std::vector<BiasTarget> all;
     for (const Asked& one : asked) {
-      MeasureData taken{nullptr, data.rows(), {}};
-      if (one.made->on_pairs()) taken.pairs = &one.pairs;
+      MeasureData taken;
+      taken.rows = data.rows();
+      taken.parts = one.pairs.get();
       if (one.has_attribute) taken.group = data.attributes[one.attribute].code;
       all.push_back({one.made.get(), taken});
     }
@@ -127,12 +133,6 @@ std::vector<double> column(const Matrix& change, std::size_t j) {
   for (Index i = 0; i < change.rows(); ++i)
     values.push_back(change(i, static_cast<Index>(j)));
   return values;
-}
-
-std::vector<std::string> csv_cells(const std::vector<std::string>& texts) {
-  std::vector<std::string> cells;
-  for (const std::string& text : texts) cells.push_back(csv_cell(text));
-  return cells;
 }
 
 ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double value,
@@ -175,8 +175,7 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
   const Study& train = result.train;
   require_labels(data);
   require_labels(train);
-  const auto pairs = make_pairs(model, data, model.task, {}, exec);
-  Gatherer gatherer{model, data, pairs, {}};
+  Gatherer gatherer{model, data, exec, {}};
   for (const std::string& measure : options.measures) gatherer.add(measure);
   const std::vector<BiasTarget> targets = gatherer.targets();
 
@@ -213,44 +212,6 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
                                        exec));
   result.change = std::move(found.change);
   return result;
-}
-
-void Explanation::write_csv(const std::function<void(std::string_view)>& sink) const {
-  std::vector<Index> order(static_cast<std::size_t>(change.rows()));
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return change(a, 0) != change(b, 0) ? change(a, 0) < change(b, 0) : a < b;
-  });
-  fmt::memory_buffer text;
-  const auto out = std::back_inserter(text);
-  fmt::format_to(out, "row,label");
-  for (const Attribute& a : train.attributes) fmt::format_to(out, ",{}", csv_cell(a.name));
-  if (report.measures.size() == 1)
-    fmt::format_to(out, ",change");
-  else
-    for (const ExplainedMeasure& m : report.measures)
-      fmt::format_to(out, ",{}", csv_cell("change_" + m.name()));
-  fmt::format_to(out, "\n");
-  const auto flush = [&](std::size_t from) {
-    if (text.size() < from) return;
-    sink({text.data(), text.size()});
-    text.clear();
-  };
-  const std::vector<std::string> classes = csv_cells(report.task.classes);
-  std::vector<std::vector<std::string>> groups;
-  for (const Attribute& a : train.attributes) groups.push_back(csv_cells(a.groups));
-  for (const Index row : order) {
-    const auto at = static_cast<std::size_t>(row);
-    fmt::format_to(out, "{},{}", row + 1, classes[static_cast<std::size_t>(train.y[at])]);
-    for (std::size_t a = 0; a < groups.size(); ++a) {
-      const std::int32_t code = train.attributes[a].code[at];
-      fmt::format_to(out, ",{}", code < 0 ? "" : groups[a][static_cast<std::size_t>(code)]);
-    }
-    for (Index j = 0; j < change.cols(); ++j) fmt::format_to(out, ",{}", change(row, j));
-    fmt::format_to(out, "\n");
-    flush(std::size_t{1} << 22);
-  }
-  flush(1);
 }
 
 }  // namespace fmd

@@ -204,6 +204,47 @@ TEST(Evaluate, ThreadsDoNotChangeABit) {
   }
 }
 
+// Cut into parts of some pairs each.
+class Thirds final : public PairParts {
+ public:
+  explicit Thirds(const PairSet& whole) : whole_(whole) {}
+  [[nodiscard]] Index count() const override { return 3; }
+  [[nodiscard]] std::shared_ptr<const PairSet> part(Index number) const override {
+    struct Owner {
+      std::vector<Index> rows;
+      PairSet set;
+    };
+    auto owner = std::make_shared<Owner>();
+    for (Index i = number; i < whole_.size(); i += 3) {
+      owner->rows.push_back(i);
+      owner->set.weight.push_back(whole_.weight[static_cast<std::size_t>(i)]);
+    }
+    owner->set.unit = owner->rows;
+    owner->set.c = whole_.c;
+    owner->set.cbar = whole_.cbar;
+    owner->set.c.subset = owner->set.cbar.subset = owner->rows;
+    return {owner, &owner->set};
+  }
+
+ private:
+  const PairSet& whole_;
+};
+
+TEST(Evaluate, PartsAddUpToTheWhole) {
+  const Problem problem(500, 4, 3, 2, 5);
+  const Thirds thirds(problem.pairs);
+  for (const std::string& name : kOnPairs) {
+    const auto measure = make_measure(name);
+    const MeasureValue whole = problem.of(*measure, problem.theta, true);
+    MeasureData data;
+    data.parts = &thirds;
+    const MeasureValue parts =
+        evaluate(*measure, data, problem.head(), problem.theta, true, {});
+    EXPECT_NEAR(parts.value, whole.value, 1e-14) << name;
+    EXPECT_LT((parts.gradient - whole.gradient).norm(), 1e-14) << name;
+  }
+}
+
 TEST(Evaluate, ASubsetIsMeasuredAlone) {
   const Problem problem(5000, 3, 1, 2, 7);
   std::vector<Index> some;

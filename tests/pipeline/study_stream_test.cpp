@@ -86,7 +86,7 @@ TEST_F(Streamed, BlocksOfATableAndOfItsFeaturesAreTheTable) {
 TEST_F(Streamed, ExplainGivesTheSameBitsFromMemoryFileAndSpill) {
   const Explanation memory = explain(*model_, in_memory(), in_memory(), {}, {});
   std::string text;
-  memory.write_csv([&](std::string_view part) { text += part; });
+  memory.write_csv([&](std::string_view part) { text += part; }, {});
   const auto from = [&](const std::string& name, const std::filesystem::path& spill) {
     OutputFiles files({.force = true});
     const StreamOptions options{.need_labels = true, .weights = true};
@@ -97,7 +97,7 @@ TEST_F(Streamed, ExplainGivesTheSameBitsFromMemoryFileAndSpill) {
     const Explanation found = explain(*model_, data, read(spill), {}, {});
     EXPECT_TRUE(found.change == memory.change) << name;
     std::string other;
-    found.write_csv([&](std::string_view part) { other += part; });
+    found.write_csv([&](std::string_view part) { other += part; }, {});
     EXPECT_EQ(other, text);
   };
   from(csv_, "");

@@ -52,12 +52,21 @@ struct MeasureOptions {
 [[nodiscard]] std::unique_ptr<BiasMeasure> make_measure(const std::string& name,
                                                         const MeasureOptions& options = {});
 
+// Pairs that come in parts, each made when it is asked for.
+class PairParts {
+ public:
+  virtual ~PairParts() = default;
+  [[nodiscard]] virtual Index count() const = 0;
+  [[nodiscard]] virtual std::shared_ptr<const PairSet> part(Index number) const = 0;
+};
+
 // What a measure is taken on: pairs, or rows with a group for each entry of rows.X (-1 =
 // none).
 struct MeasureData {
   const PairSet* pairs = nullptr;
-  Rows rows;
-  std::span<const std::int32_t> group;
+  Rows rows = {};
+  std::span<const std::int32_t> group = {};
+  const PairParts* parts = nullptr;  // in place of pairs
 };
 
 struct MeasureValue {

@@ -32,8 +32,8 @@ struct Explanation {
   Study train;    // as the model sees it
 
   // Columns row, label, the attributes and change (one per measure), strongest first by the
-  // first measure, equal ones by row; handed out in pieces of some megabytes.
-  void write_csv(const std::function<void(std::string_view)>& sink) const;
+  // first measure, equal ones by row; handed out in pieces.
+  void write_csv(const std::function<void(std::string_view)>& sink, const Exec& exec) const;
 };
 
 // What the gaps of `model` on `data` rest on in `train` (with its weights in F). Both need
