@@ -1,0 +1,101 @@
+#include "fmd/repro/reproduce.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+
+namespace fmd::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Args {
+  Common common;
+  std::string table, folder;
+  int seeds = 10;
+  bool quick = false, fresh = false;
+};
+
+// docs/results where this is run in the repository, else results.
+fs::path result_folder(const Args& args) {
+  if (!args.folder.empty()) return args.folder;
+  const bool repository = fs::exists("repro/table1.toml") && fs::is_directory("docs");
+  return repository ? "docs/results" : "results";
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) {
+    throw Error(ErrorKind::cannot_write,
+                fmt::format("reproduce: the folder {} cannot be made: {}", folder.string(),
+                            failed.message()),
+                "choose another one: fmd reproduce TABLE -o FOLDER");
+  }
+}
+
+int run(const Args& args) {
+  const Session session(args.common);
+  std::vector<std::string> names = {args.table};
+  if (args.table == "all") names = reproducible();
+  ReproduceOptions options;
+  options.quick = args.quick;
+  options.fresh = args.fresh;
+  options.data = data_folder();
+  options.say = [](const std::string& words) { say(words); };
+  options.seeds.clear();
+  const int seeds = args.quick ? 1 : args.seeds;
+  for (int i = 0; i < seeds; ++i)
+    options.seeds.push_back(args.common.seed + static_cast<std::uint64_t>(i));
+  const fs::path folder = result_folder(args);
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const std::string& name : names) {
+    // An unknown name is told before a folder is made.
+    const auto known = reproducible();
+    if (std::find(known.begin(), known.end(), name) != known.end()) make_folder(folder);
+    const std::string stem = args.quick ? name + ".quick" : name;
+    options.cache = folder / (stem + ".cache.json");
+    const ReproducedTable table = reproduce(name, options, session.exec());
+    OutputFiles files({.force = true});
+    files.write(folder / (stem + ".json"), to_json(table));
+    files.write(folder / (stem + ".md"), to_markdown(table));
+    files.commit();
+    if (args.common.json) {
+      all.push_back(nlohmann::ordered_json::parse(to_json(table)));
+    } else {
+      print(to_markdown(table) + "\n");
+    }
+    say(fmt::format("wrote {}", (folder / (stem + ".md")).string()));
+  }
+  if (args.common.json)
+    print((names.size() == 1 && args.table != "all" ? all[0] : all).dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app) {
+  auto args = std::make_shared<Args>();
+  auto* cmd = app.add_subcommand("reproduce", "A table of the paper: printed, ours, time");
+  cmd->add_option("table", args->table, "toy, table1, ...; all = every one")->required();
+  cmd->add_option("--seeds", args->seeds, "How many seeds, from --seed on")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  cmd->add_flag(
+      "--quick", args->quick,
+      "Few rows and one seed: shows that it runs, no figure of it means anything");
+  cmd->add_flag("--fresh", args->fresh, "Start over: seeds that are done are run again");
+  cmd->add_option("-o,--out", args->folder,
+                  "Folder for the results (docs/results in the repository, else results)");
+  add_common(*cmd, args->common);
+  cmd->footer(
+      "\nExamples\n  fmd reproduce toy\n  fmd reproduce table1 --seeds 3 -o results");
+  on_run(*cmd, [args] { return run(*args); });
+}
+
+}  // namespace fmd::cli

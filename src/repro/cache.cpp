@@ -1,0 +1,90 @@
+#include "repro/cache.h"
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/version.h"
+
+namespace fmd {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json numbers(const std::map<std::string, double>& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values)
+    json[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+  return json;
+}
+
+std::map<std::string, double> numbers(const Json& json) {
+  std::map<std::string, double> values;
+  for (const auto& [name, value] : json.items())
+    values[name] =
+        value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  return values;
+}
+
+Json to_json(const UnitResult& unit) {
+  Json rows = Json::array();
+  for (const Measured& row : unit.rows)
+    rows.push_back({{"id", row.id},
+                    {"value", numbers(row.value)},
+                    {"chosen", row.chosen},
+                    {"labels", row.labels}});
+  return {{"rows", rows}, {"facts", numbers(unit.facts)}, {"pictures", unit.pictures}};
+}
+
+UnitResult from_json(const Json& json) {
+  UnitResult unit;
+  for (const Json& row : json.at("rows"))
+    unit.rows.push_back({row.at("id").get<std::string>(), numbers(row.at("value")),
+                         row.at("chosen").get<std::string>(),
+                         row.at("labels").get<bool>()});
+  unit.facts = numbers(json.at("facts"));
+  unit.pictures = json.at("pictures").get<std::string>();
+  return unit;
+}
+
+}  // namespace
+
+UnitCache::UnitCache(std::filesystem::path path, bool fresh) : path_(std::move(path)) {
+  if (path_.empty() || fresh || !std::filesystem::is_regular_file(path_)) return;
+  const FileView file = FileView::open(path_);
+  const Json json = Json::parse(file.text(), nullptr, false);
+  if (json.is_discarded() || !json.is_object() || json.value("schema", 0) != 1) return;
+  try {
+    for (const auto& [key, unit] : json.at("units").items()) units_[key] = from_json(unit);
+  } catch (const nlohmann::json::exception&) {
+    units_.clear();
+  }
+}
+
+const UnitResult* UnitCache::find(const std::string& key) const {
+  const auto found = units_.find(key);
+  return found == units_.end() ? nullptr : &found->second;
+}
+
+void UnitCache::add(const std::string& key, const UnitResult& result) {
+  units_[key] = result;
+  if (path_.empty()) return;
+  Json units = Json::object();
+  for (const auto& [name, unit] : units_) units[name] = to_json(unit);
+  write_file(path_, Json({{"schema", 1}, {"units", units}}).dump(1) + "\n", true);
+}
+
+std::string unit_key(const Unit& unit) {
+  const std::string text = fmt::format("{}|{}|{}|{}|{}", version(), unit.spec->text,
+                                       unit.c->name, unit.quick, unit.seed);
+  const Hash hash =
+      sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  return fmt::format("{} {} seed {}{} {}", unit.spec->name, unit.c->name, unit.seed,
+                     unit.quick ? " quick" : "", hex(hash).substr(0, 16));
+}
+
+}  // namespace fmd

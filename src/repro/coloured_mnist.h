@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "fmd/model/mlp_head.h"
+#include "fmd/repro/recolour.h"
+#include "repro/experiment.h"
+
+namespace fmd {
+
+// Some digits with the colours that all methods see: rows in uniform colours, pairs of the
+// own colour and others.
+struct DigitSet {
+  Digits digits;
+  Colours uniform, own, other;  // other: `copies` for each digit, side by side
+  std::unique_ptr<Recolouring> layers;
+};
+[[nodiscard]] DigitSet make_digit_set(Digits digits, const Painting& painting, Index copies,
+                                      std::uint64_t seed, const std::string& purpose);
+
+// `other` of digit i: entries [i copies, (i + 1) copies). Copy k of all digits:
+[[nodiscard]] Colours copy_of(const Colours& other, Index copies, Index k);
+
+// Colored MNIST with one seed: the biased training digits, the test digits in halves, a
+// network that was stopped where it is as accurate as the paper's, and stages for its top
+// layers.
+class ColouredMnist {
+ public:
+  ColouredMnist(World& world, const Unit& unit, const Exec& exec);
+
+  [[nodiscard]] const Stage& stage(Index layers);
+  // A network of the same shape, trained on the edit pairs alone.
+  [[nodiscard]] Measured from_scratch(const SpecRow& row, const Settings& settings);
+  // Edits and choices see only this many of the D_ex digits from now on (stages are made
+  // anew).
+  void use(Index digits);
+
+  [[nodiscard]] std::map<std::string, double> facts() const { return facts_; }
+
+ private:
+  void train(const Unit& unit);
+  [[nodiscard]] Side side(const DigitSet& set, Index layers) const;
+  [[nodiscard]] std::vector<PairSet> fresh_pairs(Index layers, int epoch);
+
+  Exec exec_;
+  Painting painting_ = ten_colours();
+  Index copies_ = 1;
+  Digits train_digits_, external_;
+  Colours train_colours_;
+  MlpHead network_;
+  Vector theta_;
+  std::unique_ptr<Recolouring> train_layers_;
+  DigitSet edit_, holdout_, report_;
+  std::map<Index, Stage> stages_;
+  OwnedPairs fresh_;
+  std::map<std::string, double> facts_;
+};
+
+}  // namespace fmd

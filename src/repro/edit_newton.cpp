@@ -1,0 +1,93 @@
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+#include "fmd/curvature/inverse_hessian.h"
+#include "fmd/influence/influence.h"
+#include "fmd/influence/ranking.h"
+#include "fmd/unlearn/newton.h"
+#include "repro/edits.h"
+
+namespace fmd {
+namespace {
+
+const LinearHead& linear(const Stage& stage) {
+  if (const auto* head = dynamic_cast<const LinearHead*>(stage.head.get())) return *head;
+  throw Error(ErrorKind::unsupported, "reproduce: this row edits the last layer alone");
+}
+
+}  // namespace
+
+Direction remove_direction(const Stage& stage, Index K, bool replace, const Exec& exec) {
+  const double start = seconds_now();
+  const LinearHead& head = linear(stage);
+  const Rows train = stage.train.rows();
+  const auto co = make_measure("co");
+  const BiasTarget target{co.get(), {&stage.edit.pairs.sets.front(), {}, {}}};
+  CurvatureOptions curvature;
+  curvature.l2 = stage.l2;
+  const InfluenceResult found =
+      influence(head, train, stage.theta, {target},
+                {.curvature = curvature, .curvature_rows = {}}, exec);
+  const Vector change = found.change.col(0);
+  const std::vector<Index> harmful =
+      most_harmful({change.data(), static_cast<std::size_t>(change.size())}, K);
+  const auto inverse = make_inverse_hessian(head, train, stage.theta, curvature, exec);
+  Direction direction{.step = {},
+                      .seconds = 0,
+                      .rows = static_cast<double>(train.size()),
+                      .used = std::ssize(harmful)};
+  Vector g;
+  if (replace) {
+    const OwnedPairs pairs = stage.replaced(harmful);
+    g = unlearn_gradient(head, stage.theta, pairs.sets, exec);
+  } else {
+    g = unlearn_gradient(head, stage.theta, Rows{train.X, train.y, {}, harmful}, exec);
+  }
+  direction.step =
+      newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta - stage.theta;
+  direction.seconds = seconds_now() - start;
+  return direction;
+}
+
+Direction pairs_direction(const Stage& stage, bool external, const Exec& exec) {
+  const double start = seconds_now();
+  const OwnedRows both = external ? both_sides(stage.edit.pairs.sets.front()) : OwnedRows();
+  const Rows rows = external ? both.rows() : stage.train.rows();
+  CurvatureOptions curvature;
+  curvature.l2 = stage.l2;
+  curvature.damping.external = external;
+  const auto inverse =
+      make_inverse_hessian(*stage.head, rows, stage.theta, curvature, exec);
+  const Vector g = unlearn_gradient(*stage.head, stage.theta, stage.edit.pairs.sets, exec);
+  const Vector theta = newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta;
+  return {theta - stage.theta, seconds_now() - start, static_cast<double>(rows.size()),
+          stage.edit.pairs.sets.front().size()};
+}
+
+Outcome take_step(const Stage& stage, const Direction& direction, bool printed,
+                  const Rule& rule, const Exec& exec) {
+  Outcome outcome{.theta = stage.theta + direction.step,
+                  .seconds = direction.seconds,
+                  .choosing = 0,
+                  .labels = true,
+                  .rows = direction.used,
+                  .chosen = "s = 1"};
+  if (printed) return outcome;
+  const double start = seconds_now();
+  std::vector<Candidate> candidates;
+  for (int power = -6; power <= 16; ++power) {
+    const double s = std::ldexp(1 / direction.rows, power);
+    candidates.push_back(
+        {stage.theta + s * direction.step, fmt::format("s = 2^{}/n = {:.3g}", power, s)});
+  }
+  const std::size_t best = choose(stage, candidates, rule, exec);
+  outcome.theta = candidates[best].theta;
+  outcome.chosen = candidates[best].setting;
+  outcome.choosing = seconds_now() - start;
+  return outcome;
+}
+
+}  // namespace fmd

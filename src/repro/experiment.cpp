@@ -1,0 +1,87 @@
+#include "repro/experiment.h"
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+
+namespace fmd {
+
+const Digits& World::train_digits() {
+  if (!train_) train_ = std::make_unique<Digits>(load_digits(folder_, "train"));
+  return *train_;
+}
+
+const Digits& World::test_digits() {
+  if (!test_) test_ = std::make_unique<Digits>(load_digits(folder_, "test"));
+  return *test_;
+}
+
+Settings Unit::of(const SpecRow& row) const {
+  Settings found = merged(settings, row.settings);
+  return quick ? merged(std::move(found), spec->quick) : found;
+}
+
+Experiment find_experiment(const std::string& name) {
+  if (name == "coloured") return run_coloured;
+  throw Error(ErrorKind::bad_task, fmt::format("reproduce: no experiment \"{}\"", name));
+}
+
+Measured report(const std::string& id, const Stage& stage, const Outcome& outcome,
+                const Exec& exec) {
+  const Score reached = score(*stage.head, outcome.theta, stage.report, exec);
+  return {id,
+          {{"accuracy", 100 * reached.accuracy},
+           {"bias", reached.bias},
+           {"seconds", outcome.seconds},
+           {"choosing", outcome.choosing},
+           {"rows", static_cast<double>(outcome.rows)}},
+          outcome.chosen,
+          outcome.labels};
+}
+
+std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
+                               const OtherRow& others, const Exec& exec) {
+  std::vector<Measured> rows;
+  std::map<std::string, Direction> directions;  // shared by the scales of one equation
+  for (const SpecRow& row : unit.spec->rows) {
+    const Settings settings = unit.of(row);
+    exec.report(fmt::format("{}, seed {}: {}", unit.c->name, unit.seed, row.title), 0, 0);
+    const bool known = row.method == "vanilla" || row.method == "tempered" ||
+                       row.method == "intercepts" || row.method == "newton" ||
+                       row.method == "solve" || row.method == "finetune" ||
+                       row.method == "dfr";
+    if (!known) {
+      rows.push_back(others(row, settings));
+      continue;
+    }
+    const Stage& stage = stages(settings.has("layers") ? settings.count("layers") : 1);
+    Outcome outcome;
+    if (row.method == "vanilla") {
+      outcome.theta = stage.theta;
+    } else if (row.method == "tempered") {
+      outcome = tempered(stage, exec);
+    } else if (row.method == "intercepts") {
+      outcome = intercepts(stage, exec);
+    } else if (row.method == "newton") {
+      const std::string equation = settings.word("equation");
+      const std::string key = equation + settings.word("hessian");
+      if (!directions.contains(key))
+        directions[key] =
+            equation == "9"
+                ? pairs_direction(stage, settings.word("hessian") == "external", exec)
+                : remove_direction(stage, settings.count("K"), equation == "8", exec);
+      outcome = take_step(stage, directions[key], settings.word("scale") == "printed",
+                          rule_of(settings), exec);
+    } else if (row.method == "solve") {
+      outcome = solved(stage, settings, exec);
+    } else if (row.method == "finetune") {
+      outcome = fine_tuned(stage, settings, exec);
+    } else {
+      outcome = dfr(stage, settings, exec);
+    }
+    rows.push_back(report(row.id, stage, outcome, exec));
+  }
+  return rows;
+}
+
+}  // namespace fmd

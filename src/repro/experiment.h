@@ -1,0 +1,72 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/repro/digits.h"
+#include "repro/edits.h"
+#include "repro/spec.h"
+#include "repro/stage.h"
+
+namespace fmd {
+
+// One row of a table, measured once: on the reporting half, with one seed.
+struct Measured {
+  std::string id;
+  std::map<std::string, double> value;  // accuracy in %, bias, seconds, choosing, rows, ...
+  std::string chosen;
+  bool labels = false;  // labels of the external rows were used
+};
+
+// One case with one seed.
+struct UnitResult {
+  std::vector<Measured> rows;
+  std::map<std::string, double> facts;  // about the case: epochs of the vanilla model, ...
+  std::string pictures;                 // JSON of what a figure needs; "" = nothing
+};
+
+// Data that all seeds share, read when first asked for.
+class World {
+ public:
+  explicit World(std::filesystem::path data_folder) : folder_(std::move(data_folder)) {}
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] const Digits& train_digits();
+  [[nodiscard]] const Digits& test_digits();
+
+ private:
+  std::filesystem::path folder_;
+  std::unique_ptr<Digits> train_, test_;
+};
+
+struct Unit {
+  const Spec* spec = nullptr;
+  const SpecCase* c = nullptr;
+  Settings settings;  // of the case, quick ones included
+  std::uint64_t seed = 1;
+  bool quick = false;
+
+  [[nodiscard]] Settings of(const SpecRow& row) const;
+};
+
+using Experiment = UnitResult (*)(World&, const Unit&, const Exec&);
+// By the name that a spec gives. Throws Error(bad_task).
+[[nodiscard]] Experiment find_experiment(const std::string& name);
+
+UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec);
+UnitResult run_toy(World& world, const Unit& unit, const Exec& exec);
+
+// The rows that need nothing but a stage; `stages` gives the one for a number of top
+// layers. Rows of other methods go to `others`.
+using StageOf = std::function<const Stage&(Index layers)>;
+using OtherRow = std::function<Measured(const SpecRow&, const Settings&)>;
+[[nodiscard]] std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
+                                             const OtherRow& others, const Exec& exec);
+[[nodiscard]] Measured report(const std::string& id, const Stage& stage,
+                              const Outcome& outcome, const Exec& exec);
+
+}  // namespace fmd

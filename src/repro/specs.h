@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "repro/spec.h"
+
+namespace fmd {
+
+// repro/<name>.toml, built in so that the command finds them wherever it runs.
+extern const unsigned char kReproTable1[];
+extern const std::size_t kReproTable1Size;
+
+// All of them, in the paper's order, the toy first.
+[[nodiscard]] const std::vector<Spec>& specs();
+
+}  // namespace fmd

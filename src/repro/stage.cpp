@@ -1,0 +1,96 @@
+#include "repro/stage.h"
+
+#include <chrono>
+
+#include "core/check.h"
+#include "fmd/metrics/bias_measure.h"
+#include "fmd/metrics/scored.h"
+#include "model/dense_rows.h"
+
+namespace fmd {
+
+OwnedPairs::OwnedPairs(std::shared_ptr<const Features> factual,
+                       std::shared_ptr<const Features> counterpart,
+                       std::vector<std::int32_t> label)
+    : c(std::move(factual), std::move(label)) {
+  const Index rows = c.X->rows(), all = counterpart->rows();
+  if (rows == 0 || all % rows != 0) require_size("pairs", "the counterparts", all, rows);
+  const Index copies = all / rows;
+  std::vector<std::int32_t> y;
+  PairSet set;
+  for (Index i = 0; i < all; ++i) {
+    const Index row = i / copies;
+    if (copies > 1) subset.push_back(row);
+    y.push_back(c.y[static_cast<std::size_t>(row)]);
+    set.unit.push_back(row);
+    set.weight.push_back(1.0f / static_cast<float>(copies));
+  }
+  cbar = OwnedRows(std::move(counterpart), std::move(y));
+  set.c = {c.X.get(), c.y, {}, subset};
+  set.cbar = cbar.rows();
+  sets.push_back(std::move(set));
+}
+
+Score score(const Head& head, const Vector& theta, const Side& side, const Exec& exec) {
+  const Matrix p = all_probabilities(head, side.rows.rows(), theta, exec);
+  const std::vector<std::int32_t> decision = decide(p, 0.5);
+  Index right = 0;
+  for (std::size_t i = 0; i < decision.size(); ++i)
+    if (decision[i] == side.rows.y[i]) ++right;
+  const MeasureData data{&side.pairs.sets.front(), {}, {}};
+  return {static_cast<double>(right) / static_cast<double>(decision.size()),
+          evaluate(*make_measure("co"), data, head, theta, false, exec).value};
+}
+
+Rule rule_of(const Settings& settings) {
+  return {settings.number("target_bias"), settings.word("otherwise")};
+}
+
+std::size_t choose(const Stage& stage, const std::vector<Candidate>& candidates,
+                   const Rule& rule, const Exec& exec) {
+  const auto none = candidates.size();
+  const Score start = score(*stage.head, stage.theta, stage.holdout, exec);
+  std::size_t passing = none, accurate = none, least = none;
+  std::vector<Score> scores;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Score s = candidates[i].theta.allFinite()
+                        ? score(*stage.head, candidates[i].theta, stage.holdout, exec)
+                        : Score{-1, 2};
+    scores.push_back(s);
+    if (accurate == none || s.accuracy > scores[accurate].accuracy) accurate = i;
+    if (s.bias <= rule.target_bias &&
+        (passing == none || s.accuracy > scores[passing].accuracy))
+      passing = i;
+    if (s.accuracy >= start.accuracy - 0.01 &&
+        (least == none || s.bias < scores[least].bias))
+      least = i;
+  }
+  if (passing != none) return passing;
+  if (rule.otherwise == "budget" && least != none) return least;
+  return accurate;
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+OwnedRows both_sides(const PairSet& pairs) {
+  const Index n = pairs.size(), cols = pairs.cbar.X->cols();
+  std::vector<float> values;
+  std::vector<std::int32_t> y;
+  for (const Rows* side : {&pairs.c, &pairs.cbar}) {
+    std::vector<Index> numbers;
+    for (Index i = 0; i < n; ++i) {
+      numbers.push_back(side->row(i));
+      y.push_back(side->label(i));
+    }
+    Scratch scratch;
+    std::vector<float> part;
+    expand(*side->X, numbers, scratch, part);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  return {make_dense(std::move(values), 2 * n, cols), std::move(y)};
+}
+
+}  // namespace fmd

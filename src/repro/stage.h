@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/model/head.h"
+#include "fmd/model/rows.h"
+#include "repro/spec.h"
+
+namespace fmd {
+
+// Rows with what they view. May be moved, not copied.
+struct OwnedRows {
+  std::shared_ptr<const Features> X;
+  std::vector<std::int32_t> y;
+
+  OwnedRows() = default;
+  OwnedRows(std::shared_ptr<const Features> features, std::vector<std::int32_t> labels)
+      : X(std::move(features)), y(std::move(labels)) {}
+  OwnedRows(OwnedRows&&) = default;
+  OwnedRows& operator=(OwnedRows&&) = default;
+  [[nodiscard]] Rows rows() const { return {X.get(), y, {}, {}}; }
+};
+
+// Pairs with what they view: entry i of c against each of its `copies` counterparts.
+struct OwnedPairs {
+  OwnedRows c, cbar;
+  std::vector<Index> subset;
+  std::vector<PairSet> sets;  // one
+
+  OwnedPairs() = default;
+  // cbar: row i * copies + k is counterpart k of row i of c.
+  OwnedPairs(std::shared_ptr<const Features> factual,
+             std::shared_ptr<const Features> counterpart, std::vector<std::int32_t> label);
+  OwnedPairs(OwnedPairs&&) = default;
+  OwnedPairs& operator=(OwnedPairs&&) = default;
+};
+
+// One part of the external rows: accuracy is measured on rows, bias on pairs.
+struct Side {
+  OwnedRows rows;
+  OwnedPairs pairs;
+};
+
+// A head to be edited, with all that an edit may look at, behind the same frozen layers.
+struct Stage {
+  std::shared_ptr<const Head> head;
+  Vector theta;
+  double l2 = 0;    // of its training
+  OwnedRows train;  // X null: none
+  // Counterparts of training rows, for Eq. 8.
+  std::function<OwnedPairs(std::span<const Index> rows)> replaced = {};
+  // New counterparts of the edit rows for an epoch, for training with fresh draws.
+  std::function<std::vector<PairSet>(int epoch)> redraw = {};
+  Side edit, holdout, report;
+  std::vector<std::int32_t> edit_group;  // of the edit rows' attribute, for DFR
+};
+
+struct Score {
+  double accuracy = 0, bias = 0;  // share of right decisions, flip gap
+};
+[[nodiscard]] Score score(const Head& head, const Vector& theta, const Side& side,
+                          const Exec& exec);
+
+struct Candidate {
+  Vector theta;
+  std::string setting;
+};
+// Which candidate the hold-out says: the most accurate one with bias <= target_bias. Where
+// none has: "accuracy" the most accurate, "budget" the least biased one of those that lose
+// at most a point against the trained head (the trained head where none does).
+struct Rule {
+  double target_bias = 0;
+  std::string otherwise = "accuracy";
+};
+[[nodiscard]] Rule rule_of(const Settings& settings);
+[[nodiscard]] std::size_t choose(const Stage& stage,
+                                 const std::vector<Candidate>& candidates, const Rule& rule,
+                                 const Exec& exec);
+
+[[nodiscard]] double seconds_now();  // wall clock
+
+// Both sides of pairs as rows to learn from, c first.
+[[nodiscard]] OwnedRows both_sides(const PairSet& pairs);
+
+}  // namespace fmd
