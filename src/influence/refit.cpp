@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "fmd/fit/adam.h"
 #include "fmd/fit/train.h"
 #include "fmd/influence/ranking.h"
 
@@ -46,15 +47,35 @@ Index rows_of_a_round(const std::vector<double>& change, const std::vector<Index
   return count;
 }
 
+// train_adam's F has the rows' number in its mean: the ridge is set so that the whole is in
+// proportion.
+Vector train_on(const Head& head, const Rows& kept, const Vector& theta,
+                const RefitOptions& options, const Exec& exec) {
+  const double share =
+      static_cast<double>(kept.size()) / mean_over(kept, options.rows_in_mean);
+  return train_adam(head, kept,
+                    {.l2 = options.l2 / share,
+                     .epochs = options.epochs,
+                     .learning_rate = options.learning_rate,
+                     .validation = 0},
+                    exec, theta)
+      .theta;
+}
+
 }  // namespace
 
-Vector refit_without(const LinearHead& head, const Rows& train, const Vector& theta,
+Vector refit_without(const Head& head, const Rows& train, const Vector& theta,
                      std::span<const Index> entries, const RefitOptions& options,
                      const Exec& exec, bool* converged) {
   const std::vector<float> weight = weights_without(train, entries);
   const Rows kept{train.X, train.y, weight, train.subset};
+  const auto* linear = dynamic_cast<const LinearHead*>(&head);
+  if (linear == nullptr) {
+    if (converged) *converged = false;
+    return train_on(head, kept, theta, options, exec);
+  }
   TrainResult fitted =
-      train_linear(head, kept,
+      train_linear(*linear, kept,
                    {.l2 = options.l2,
                     .relative_gradient = options.relative_gradient,
                     .rows_in_mean = mean_over(train, options.rows_in_mean)},
@@ -63,7 +84,7 @@ Vector refit_without(const LinearHead& head, const Rows& train, const Vector& th
   return std::move(fitted.theta);
 }
 
-RemovalCheck check_removal(const LinearHead& head, const Rows& train, const Vector& theta,
+RemovalCheck check_removal(const Head& head, const Rows& train, const Vector& theta,
                            const BiasTarget& target, std::span<const double> change,
                            std::span<const Index> entries, const RefitOptions& options,
                            const Exec& exec) {
@@ -81,16 +102,20 @@ RemovalCheck check_removal(const LinearHead& head, const Rows& train, const Vect
 
   const std::vector<float> weight = weights_without(train, entries);
   const Rows kept{train.X, train.y, weight, train.subset};
+  const Solver solver = head.linear() ? Solver::cholesky : Solver::automatic;
   const auto inverse = make_inverse_hessian(
-      head, kept, base, {.solver = Solver::cholesky, .l2 = options.l2, .rows_in_mean = n},
-      exec);
-  const Vector gradient = objective(head, kept, base, options.l2, n, exec).gradient;
+      head, kept, base, {.solver = solver, .l2 = options.l2, .rows_in_mean = n}, exec);
+  Vector gradient = objective(head, kept, base, options.l2, n, exec).gradient;
+  // A network is not at an optimum: what pulls it there is not the rows' doing.
+  if (!head.linear())
+    gradient -= objective(head, train, base, options.l2, n, exec).gradient;
   const Vector step = inverse->apply(gradient).x.col(0);
   check.newton = gap_of(target, head, base - step, false, exec).value - before;
 
-  const Vector refitted =
-      refit_without(head, train, base, entries, options, exec, &check.converged);
+  const Vector refitted = refit_without(head, train, head.linear() ? base : theta, entries,
+                                        options, exec, &check.converged);
   check.converged = check.converged && base_converged;
+  check.fine_tuned = !head.linear();
   check.refitted = gap_of(target, head, refitted, false, exec).value - before;
   return check;
 }

@@ -18,7 +18,9 @@ namespace fmd {
 //   B.
 //
 // One solve for each measure and one pass over the rows for all of them; no gradient of a
-// row is ever stored. dB_k < 0: the gap rests on row k; > 0: the row works against it.
+// row is ever stored. dB_k < 0: the gap rests on row k; > 0: the row works against it. With
+// hidden layers H is Gauss-Newton's matrix, damped, and the head is seldom at an optimum:
+// the changes order the rows, their sizes are only indicative.
 
 // A measure with the data it is taken on. Group gaps have a sign; what is explained is the
 // size of the gap, |B|.
@@ -38,7 +40,7 @@ struct InfluenceResult {
   std::vector<double> value;  // |B| of each target at theta
   Matrix change;              // rows x targets: predicted change of |B| without the row
   SolveSummary solve;
-  double relative_gradient = 0;  // |grad F| / |grad F(0)|
+  double relative_gradient = 0;  // |grad F| / that with the last layer set to 0
 
   // Above 1e-3 the head is not at an optimum of F, and the changes are only indicative.
   [[nodiscard]] bool at_optimum() const { return relative_gradient <= 1e-3; }
@@ -46,7 +48,7 @@ struct InfluenceResult {
 
 // `train` has labels (an entry with y = -1 or weight 0 gets change 0). Throws
 // Error(bad_shape, bad_option, numerical).
-[[nodiscard]] InfluenceResult influence(const LinearHead& head, const Rows& train,
+[[nodiscard]] InfluenceResult influence(const Head& head, const Rows& train,
                                         const Vector& theta,
                                         const std::vector<BiasTarget>& targets,
                                         const InfluenceOptions& options, const Exec& exec);
