@@ -20,12 +20,13 @@ import tempfile
 from audit_rivals import audit
 from influence_rivals import influence
 from large import large
+from layers_rivals import layers
 from measure import last_line, row, run_process, run_program, say, shortest
 from postprocess_rivals import postprocessing
 from reading_rivals import reading
 
 PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "matching", "commands",
-         "postprocessing", "reading", "large")
+         "layers", "postprocessing", "reading", "large")
 
 
 def training(build, out, rivals, quick):
@@ -228,6 +229,7 @@ def main():
              "audit": lambda: audit(build, out, pythons.get("bench"), quick),
              "matching": lambda: matching(build, quick),
              "commands": lambda: commands(build, quick),
+             "layers": lambda: layers(build, out, pythons, quick),
              "postprocessing": lambda: postprocessing(build, out, pythons.get("aif360"), quick),
              "reading": lambda: reading(build, out, pythons, quick),
              "large": lambda: large(build, out, quick)}

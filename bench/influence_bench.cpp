@@ -8,72 +8,19 @@
 
 #include "fmd/influence/influence.h"
 
-#include <cstring>
-#include <filesystem>
 #include <memory>
-#include <string_view>
 
 #include <benchmark/benchmark.h>
 
 #include "fmd/core/blas.h"
-#include "fmd/core/file.h"
 #include "fmd/core/rng.h"
-#include "fmd/formats/safetensors.h"
+#include "job.h"
 #include "stopwatch.h"
 
 namespace fmd {
 namespace {
 
-template <typename T>
-std::vector<T> numbers(const Safetensors& file, const std::string& name) {
-  const Tensor& tensor = file.tensors.at(name);
-  std::vector<T> values(tensor.bytes.size() / sizeof(T));
-  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
-  return values;
-}
-
-struct Job {
-  std::unique_ptr<Features> X, C, Cbar;
-  std::vector<std::int32_t> y, pair_y;
-  Vector theta;
-  double l2 = 0;
-  PairSet pairs;
-  Index outputs = 1;
-
-  [[nodiscard]] Rows train() const { return {X.get(), y, {}, {}}; }
-  [[nodiscard]] LinearHead head() const { return {X->cols(), outputs}; }
-
-  void make_pairs() {
-    pairs.c = {C.get(), pair_y, {}, {}};
-    pairs.cbar = {Cbar.get(), pair_y, {}, {}};
-    for (Index i = 0; i < C->rows(); ++i) {
-      pairs.unit.push_back(i);
-      pairs.weight.push_back(1);
-    }
-  }
-};
-
-std::unique_ptr<Features> features(const Safetensors& file, const std::string& name) {
-  const std::vector<Index>& shape = file.tensors.at(name).shape;
-  return make_dense(numbers<float>(file, name), shape[0], shape[1]);
-}
-
-Job read_job(const std::filesystem::path& path) {
-  const FileView view = FileView::open(path);
-  const Safetensors file = Safetensors::parse(view.bytes(), path.string());
-  Job job;
-  job.X = features(file, "X");
-  job.C = features(file, "C");
-  job.Cbar = features(file, "Cbar");
-  job.y = numbers<std::int32_t>(file, "y");
-  job.pair_y = numbers<std::int32_t>(file, "pair_y");
-  const std::vector<double> theta = numbers<double>(file, "theta");
-  job.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Index>(theta.size()));
-  job.l2 = numbers<double>(file, "l2").at(0);
-  job.outputs = job.theta.size() / (job.X->cols() + 1);
-  job.make_pairs();
-  return job;
-}
+using bench::Job;
 
 std::unique_ptr<Features> normal(Index rows, Index cols, Rng& rng) {
   std::vector<float> values;
@@ -86,7 +33,6 @@ std::unique_ptr<Features> normal(Index rows, Index cols, Rng& rng) {
 Job made_up(Index rows, Index cols, Index outputs) {
   Rng rng(1, "influence bench");
   Job job;
-  job.outputs = outputs;
   job.X = normal(rows, cols, rng);
   job.C = normal(5000, cols, rng);
   job.Cbar = normal(5000, cols, rng);
@@ -101,12 +47,15 @@ Job made_up(Index rows, Index cols, Index outputs) {
   return job;
 }
 
+Index outputs_of(const Job& job) { return job.theta.size() / (job.X->cols() + 1); }
+
 InfluenceResult scores(const Job& job) {
+  const LinearHead head(job.X->cols(), outputs_of(job));
   const auto co = make_measure("co");
   InfluenceOptions options;
   options.curvature.l2 = job.l2;
   options.curvature.tolerance = 1e-3;
-  return influence(job.head(), job.train(), job.theta, {{co.get(), {&job.pairs, {}, {}}}},
+  return influence(head, job.train(), job.theta, {{co.get(), {&job.pairs, {}, {}}}},
                    options, {});
 }
 
@@ -117,17 +66,12 @@ void measure(benchmark::State& state, const Job& job, const std::string& write) 
   state.counters["residual"] = result.solve.residual;
   state.counters["cg"] = result.solve.solver == "cg" ? 1 : 0;
   if (write.empty()) return;
-  Safetensors file;
-  const Vector change = result.change.col(0);
-  const std::vector<double> values(change.begin(), change.end());
-  file.tensors["change"] = tensor_view(values, {change.size()});
-  const Bytes bytes = file.write();
-  write_file(write, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, true);
+  bench::write_vector(write, "change", result.change.col(0));
 }
 
 std::string name_of(const std::string& kind, const Job& job) {
   return kind + "/" + std::to_string(job.X->rows()) + "x" + std::to_string(job.X->cols()) +
-         "x" + std::to_string(job.outputs);
+         "x" + std::to_string(outputs_of(job));
 }
 
 void add(const std::string& name, const std::function<void(benchmark::State&)>& work) {
@@ -142,14 +86,10 @@ void add(const std::string& name, const std::function<void(benchmark::State&)>& 
 int main(int argc, char** argv) {
   fmd::setup_blas();
   benchmark::Initialize(&argc, argv);
-  std::string job_file, scores_file;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument.starts_with("--job=")) job_file = argument.substr(6);
-    if (argument.starts_with("--scores=")) scores_file = argument.substr(9);
-  }
+  const std::string job_file = fmd::bench::argument(argc, argv, "job");
+  const std::string scores_file = fmd::bench::argument(argc, argv, "scores");
   if (!job_file.empty()) {
-    const auto job = std::make_shared<fmd::Job>(fmd::read_job(job_file));
+    const auto job = std::make_shared<fmd::bench::Job>(fmd::bench::read_job(job_file));
     fmd::add(fmd::name_of("influence", *job), [job, scores_file](benchmark::State& state) {
       fmd::measure(state, *job, scores_file);
     });

@@ -72,7 +72,7 @@ def growth(build, quick):
                 if any(done.code != 0 for done in runs):
                     return [row(what, "failed", "", None, None, last_line(runs[0].errors + runs[-1].errors))]
                 found[what, rows] = (shortest([(done.cpu_s, done.wall_s) for done in runs]),
-                                     max(done.memory_MB for done in runs))
+                                     max(done.anonymous_MB for done in runs))
     lines = []
     for what in commands:
         for rows in sizes:
@@ -81,5 +81,5 @@ def growth(build, quick):
             last = rows == sizes[-1]
             lines.append(row(f"{'' if last else '  '}{what}, {rows:,} rows", f"{factor:.2f} x a row",
                              f"<= 1.2 x those of {sizes[0]:,}" if last else "", factor <= 1.2, times,
-                             f"{1e-6 * rows / times[1]:.1f} M rows/s, at most {memory:.0f} MB resident"))
+                             f"{1e-6 * rows / times[1]:.1f} M rows/s, at most {memory:.0f} MB anonymous"))
     return lines

@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
 
-Finished = collections.namedtuple("Finished", "code output errors cpu_s wall_s memory_MB")
+Finished = collections.namedtuple("Finished", "code output errors cpu_s wall_s memory_MB anonymous_MB")
 
 
 def say(text):
@@ -28,19 +29,39 @@ def row(what, measured, bar, met, times, note=""):
             "wall_s": wall, "note": note}
 
 
+class Watcher(threading.Thread):
+    """The most anonymous memory of a process, looked at ten times a second: mapped files are not in it."""
+
+    def __init__(self, process):
+        super().__init__(daemon=True)
+        self.status, self.most, self.done = f"/proc/{process.pid}/status", 0.0, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.done.wait(0.1):
+            try:
+                with open(self.status) as file:
+                    found = [line.split()[1] for line in file if line.startswith("RssAnon")]
+            except OSError:
+                return
+            self.most = max([self.most, *(int(kB) / 1024 for kB in found)])
+
+
 def run_process(command, folder=None, one_thread=True):
     """A whole process: its output, seconds, and the most memory that it held."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         wall = time.perf_counter()
         process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=errors,
                                    env={**os.environ, **(ONE_THREAD if one_thread else {})})
+        watcher = Watcher(process)
         _, status, usage = os.wait4(process.pid, 0)
+        watcher.done.set()
         wall = time.perf_counter() - wall
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         errors.seek(0)
         return Finished(process.returncode, output.read(), errors.read(),
-                        usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+                        usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, watcher.most)
 
 
 def last_line(text):

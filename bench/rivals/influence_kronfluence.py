@@ -1,0 +1,70 @@
+"""EK-FAC of kronfluence on the top three layers: influence_kronfluence.py METHOD JOB OUT REPEATS"""
+import shutil
+import tempfile
+
+import kronfluence
+import numpy as np
+import torch
+from kronfluence.analyzer import Analyzer, prepare_model
+from kronfluence.arguments import FactorArguments, ScoreArguments
+from kronfluence.task import Task
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import TensorDataset
+
+from job import run_rival
+from layers import unpack
+
+
+class Bias(Task):
+    """All pairs are one query: the flip gap itself."""
+
+    def compute_train_loss(self, batch, model, sample=False):
+        X, y = batch
+        Z = model(X)
+        if sample:
+            y = torch.multinomial(Z.detach().softmax(1), 1).flatten()
+        return cross_entropy(Z, y, reduction="sum")
+
+    def compute_measurement(self, batch, model):
+        pairs, y = batch
+        p = model(pairs[0].reshape(-1, pairs.shape[-1])).softmax(1).reshape(-1, 2, 10)
+        p = p.gather(2, y[0][:, None, None].expand(-1, 2, 1))
+        return (p[:, 0] - p[:, 1]).abs().mean()
+
+
+def network(theta):
+    parts = []
+    for W in unpack(torch.tensor(theta, dtype=torch.float32)):
+        layer = nn.Linear(W.shape[1] - 1, W.shape[0])
+        layer.load_state_dict({"weight": W[:, :-1].contiguous(), "bias": W[:, -1].contiguous()})
+        parts += [layer, nn.ReLU()]
+    return nn.Sequential(*parts[:-1])
+
+
+def ekfac(job):
+    torch.set_num_threads(1)
+    X, C, Cbar = (torch.from_numpy(job[name].copy()) for name in ("X", "C", "Cbar"))
+    y, pair_y = (torch.from_numpy(job[name].astype("int64")) for name in ("y", "pair_y"))
+    train, query = TensorDataset(X, y), TensorDataset(torch.stack([C, Cbar], dim=1)[None], pair_y[None])
+
+    def scores():
+        folder = tempfile.mkdtemp()
+        try:
+            task = Bias()
+            torch.manual_seed(1)
+            analyzer = Analyzer("fmd", prepare_model(network(job["theta"]), task), task, cpu=True, output_dir=folder,
+                                disable_tqdm=True, disable_model_save=True)
+            analyzer.fit_all_factors("ekfac", train, per_device_batch_size=4096,
+                                     factor_args=FactorArguments(strategy="ekfac"))
+            analyzer.compute_pairwise_scores("scores", "ekfac", query, train, per_device_query_batch_size=1,
+                                             per_device_train_batch_size=4096, score_args=ScoreArguments())
+            # Its score is grad B . H^-1 grad L_k, the change of B without the row is that / n.
+            return analyzer.load_pairwise_scores("scores")["all_modules"][0].numpy() / len(y)
+        finally:
+            shutil.rmtree(folder)
+    return scores
+
+
+if __name__ == "__main__":
+    run_rival(kronfluence.__version__, {"ekfac": ekfac})
