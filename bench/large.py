@@ -26,7 +26,9 @@ def mapped(build, out, quick):
     read, gemm = (max(t[key] for t in turns) for key in ("read_GBs", "gemm_GFLOPs"))
     lower = "reading" if turns[0]["memory_bound"] else "GEMM"
     return [row(f"explain of {rows:,} x 100 from a mapped file", f"{100 * share:.1f} %", ">= 60 % of the lower roof",
-                share >= 0.6, best, f"here {lower}: {read:.1f} GB/s, {gemm:.1f} GFLOP/s; each turn "
+                share >= 0.6, best, f"here {lower}: {read:.1f} GB/s, {gemm:.1f} GFLOP/s; by "
+                + (f"cg, {turns[0]['passes']:.0f} passes at {max(t['own_GBs'] for t in turns):.1f} GB/s; each turn "
+                   if turns[0]["cg"] else "cholesky; each turn ")
                 + ", ".join(f"{100 * t['share']:.0f} %" for t in turns)),
             row("  most anonymous memory", f"{memory:.0f} MB", "< 1,000 MB", memory < 1000, None)]
 

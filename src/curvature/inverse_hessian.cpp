@@ -15,8 +15,8 @@ namespace fmd {
 namespace {
 
 constexpr Index kPreconditionerRows = 1000;
-constexpr double kExternalShare = 1e-2;  // as make_cholesky's rule has it
-constexpr double kExpectedSteps = 25;    // of cg, for the choice of the solver
+constexpr double kExternalShare = 1e-2;      // as make_cholesky's rule has it
+constexpr Index kPreconditionerShare = 100;  // one of so many rows, where that is more
 
 struct Setting {
   const LinearHead& head;
@@ -32,8 +32,16 @@ struct Setting {
   [[nodiscard]] Index sample_size() const {
     const Index wanted = options.preconditioner_rows > 0
                              ? options.preconditioner_rows
-                             : std::max(kPreconditionerRows, head.parameters());
+                             : std::max({kPreconditionerRows, head.parameters(),
+                                         rows.size() / kPreconditionerShare});
     return std::min(wanted, rows.size());
+  }
+  // Of cg, for the choice of the solver. The eigenvalues of a preconditioned H lie within
+  // 2 sqrt(p/m) of 1 when the sample has m >> p rows; a smaller sample promises little.
+  [[nodiscard]] double expected_steps() const {
+    const double ratio = std::sqrt(static_cast<double>(sample_size()) /
+                                   static_cast<double>(head.parameters()));
+    return ratio < 3 ? 25 : std::ceil(std::log(2 / options.tolerance) / std::log(ratio));
   }
 };
 
@@ -72,7 +80,9 @@ Solver cheaper(const Setting& s) {
   const double pass =
       (block.sparse() ? 2 : 8) * static_cast<double>(s.rows.size()) * entries * outputs;
   if (s.options.l2 == 0 && s.options.damping.damping < 0) return Solver::cholesky;
-  const double by_cg = matrix(s.sample_size()) + kExpectedSteps * (pass + p * p);
+  constexpr double kOtherPasses = 2;  // to draw the sample, to check the residual
+  const double by_cg =
+      matrix(s.sample_size()) + (kOtherPasses + s.expected_steps()) * (pass + p * p);
   return by_cg < matrix(s.rows.size()) ? Solver::cg : Solver::cholesky;
 }
 

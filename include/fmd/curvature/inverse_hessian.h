@@ -69,8 +69,8 @@ struct CurvatureOptions {
   // Heads with hidden layers: the exact Hessian in place of Gauss-Newton's matrix. It may
   // have negative eigenvalues; cg stops there, and no Cholesky factor exists.
   bool exact = false;
-  Index preconditioner_rows =
-      0;  // cg: 0 = 1,000, or the number of parameters if that is more
+  // cg: 0 = 1,000, the number of parameters, or a hundredth of the rows, whichever is most
+  Index preconditioner_rows = 0;
   // Folder for factors, made when absent; empty = none is kept. A factor is found again by
   // the hash of all that it depends on, so a stale one is never used; a damaged file is
   // made anew. Only what is factored is kept, so it serves Cholesky and the preconditioner
