@@ -20,20 +20,37 @@ const LinearHead& linear(const Stage& stage) {
 
 }  // namespace
 
-Direction remove_direction(const Stage& stage, Index K, bool replace, const Exec& exec) {
+std::vector<double> row_influence(const Stage& stage, const std::string& measure,
+                                  const Exec& exec) {
+  const auto bias = make_measure(measure);
+  BiasTarget target{bias.get(), {}};
+  if (bias->on_pairs()) {
+    target.data.pairs = &stage.edit.pairs.sets.front();
+  } else {
+    target.data.rows = stage.edit.rows.rows();
+    target.data.group = stage.edit.group;
+  }
+  InfluenceOptions options;
+  options.curvature.l2 = stage.l2;
+  const InfluenceResult found =
+      influence(linear(stage), stage.train.rows(), stage.theta, {target}, options, exec);
+  std::vector<double> change(static_cast<std::size_t>(found.change.rows()));
+  for (std::size_t i = 0; i < change.size(); ++i)
+    change[i] = found.change(static_cast<Index>(i), 0);
+  return change;
+}
+
+Direction remove_direction(const Stage& stage, const Settings& settings, const Exec& exec) {
   const double start = seconds_now();
   const LinearHead& head = linear(stage);
   const Rows train = stage.train.rows();
-  const auto co = make_measure("co");
-  const BiasTarget target{co.get(), {&stage.edit.pairs.sets.front(), {}, {}}};
+  const std::string measure = settings.word("measure");
+  const std::vector<double> change =
+      row_influence(stage, measure.empty() ? "co" : measure, exec);
+  const std::vector<Index> harmful = most_harmful(change, settings.count("K"));
+  const bool replace = settings.word("equation") == "8";
   CurvatureOptions curvature;
   curvature.l2 = stage.l2;
-  const InfluenceResult found =
-      influence(head, train, stage.theta, {target},
-                {.curvature = curvature, .curvature_rows = {}}, exec);
-  const Vector change = found.change.col(0);
-  const std::vector<Index> harmful =
-      most_harmful({change.data(), static_cast<std::size_t>(change.size())}, K);
   const auto inverse = make_inverse_hessian(head, train, stage.theta, curvature, exec);
   Direction direction{.step = {},
                       .seconds = 0,

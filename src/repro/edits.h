@@ -26,9 +26,14 @@ struct Direction {
   Index used = 0;      // rows or pairs that are unlearned
 };
 
-// Eq. 7 and 8: the K training rows that the edit pairs' flip gap rests on most. Linear
-// heads.
-[[nodiscard]] Direction remove_direction(const Stage& stage, Index K, bool replace,
+// Predicted change of a bias (Eq. 5-6) of the edit side without each training row: "co" on
+// its pairs, or a group measure on its rows. Linear heads.
+[[nodiscard]] std::vector<double> row_influence(const Stage& stage,
+                                                const std::string& measure,
+                                                const Exec& exec);
+// Eq. 7 and 8 (the word equation): the K training rows that the bias (the word measure,
+// "co" when absent) rests on most.
+[[nodiscard]] Direction remove_direction(const Stage& stage, const Settings& settings,
                                          const Exec& exec);
 // Eq. 9: the edit pairs. H over the training rows, or over both sides of the edit pairs.
 [[nodiscard]] Direction pairs_direction(const Stage& stage, bool external,

@@ -23,20 +23,26 @@ Settings Unit::of(const SpecRow& row) const {
 
 Experiment find_experiment(const std::string& name) {
   if (name == "coloured") return run_coloured;
+  if (name == "toy") return run_toy;
   throw Error(ErrorKind::bad_task, fmt::format("reproduce: no experiment \"{}\"", name));
 }
 
 Measured report(const std::string& id, const Stage& stage, const Outcome& outcome,
                 const Exec& exec) {
   const Score reached = score(*stage.head, outcome.theta, stage.report, exec);
-  return {id,
-          {{"accuracy", 100 * reached.accuracy},
-           {"bias", reached.bias},
-           {"seconds", outcome.seconds},
-           {"choosing", outcome.choosing},
-           {"rows", static_cast<double>(outcome.rows)}},
-          outcome.chosen,
-          outcome.labels};
+  Measured row{id,
+               {{"accuracy", 100 * reached.accuracy},
+                {"bias", reached.bias},
+                {"seconds", outcome.seconds},
+                {"choosing", outcome.choosing},
+                {"rows", static_cast<double>(outcome.rows)}},
+               outcome.chosen,
+               outcome.labels};
+  if (!stage.report.group.empty()) {
+    row.value["parity"] = reached.parity;
+    row.value["opportunity"] = reached.opportunity;
+  }
+  return row;
 }
 
 std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
@@ -64,12 +70,14 @@ std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
       outcome = intercepts(stage, exec);
     } else if (row.method == "newton") {
       const std::string equation = settings.word("equation");
-      const std::string key = equation + settings.word("hessian");
+      const std::string key = equation + settings.word("hessian") +
+                              settings.word("measure") +
+                              fmt::format(" {}", settings.count("K"));
       if (!directions.contains(key))
         directions[key] =
             equation == "9"
                 ? pairs_direction(stage, settings.word("hessian") == "external", exec)
-                : remove_direction(stage, settings.count("K"), equation == "8", exec);
+                : remove_direction(stage, settings, exec);
       outcome = take_step(stage, directions[key], settings.word("scale") == "printed",
                           rule_of(settings), exec);
     } else if (row.method == "solve") {

@@ -10,6 +10,7 @@ const std::vector<Spec>& specs() {
   };
   static const std::vector<Spec> kSpecs = [] {
     const Embedded all[] = {
+        {"toy", kReproToy, kReproToySize},
         {"table1", kReproTable1, kReproTable1Size},
     };
     std::vector<Spec> found;

@@ -1,6 +1,7 @@
 #include "repro/stage.h"
 
 #include <chrono>
+#include <cmath>
 
 #include "core/check.h"
 #include "fmd/metrics/bias_measure.h"
@@ -31,6 +32,23 @@ OwnedPairs::OwnedPairs(std::shared_ptr<const Features> factual,
   sets.push_back(std::move(set));
 }
 
+namespace {
+
+// |share of decision 1 in group 0 - in group 1| over the rows with one of `labels`.
+double group_gap(const std::vector<std::int32_t>& decision, const Side& side,
+                 bool positive_only) {
+  double hits[2] = {0, 0}, rows[2] = {0, 0};
+  for (std::size_t i = 0; i < decision.size(); ++i) {
+    const std::int32_t g = side.group[i];
+    if (g < 0 || g > 1 || (positive_only && side.rows.y[i] != 1)) continue;
+    rows[g] += 1;
+    if (decision[i] == 1) hits[g] += 1;
+  }
+  return std::abs(hits[0] / rows[0] - hits[1] / rows[1]);
+}
+
+}  // namespace
+
 Score score(const Head& head, const Vector& theta, const Side& side, const Exec& exec) {
   const Matrix p = all_probabilities(head, side.rows.rows(), theta, exec);
   const std::vector<std::int32_t> decision = decide(p, 0.5);
@@ -38,8 +56,14 @@ Score score(const Head& head, const Vector& theta, const Side& side, const Exec&
   for (std::size_t i = 0; i < decision.size(); ++i)
     if (decision[i] == side.rows.y[i]) ++right;
   const MeasureData data{&side.pairs.sets.front(), {}, {}};
-  return {static_cast<double>(right) / static_cast<double>(decision.size()),
-          evaluate(*make_measure("co"), data, head, theta, false, exec).value};
+  Score found;
+  found.accuracy = static_cast<double>(right) / static_cast<double>(decision.size());
+  found.bias = evaluate(*make_measure("co"), data, head, theta, false, exec).value;
+  if (!side.group.empty()) {
+    found.parity = group_gap(decision, side, false);
+    found.opportunity = group_gap(decision, side, true);
+  }
+  return found;
 }
 
 Rule rule_of(const Settings& settings) {
@@ -55,7 +79,7 @@ std::size_t choose(const Stage& stage, const std::vector<Candidate>& candidates,
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Score s = candidates[i].theta.allFinite()
                         ? score(*stage.head, candidates[i].theta, stage.holdout, exec)
-                        : Score{-1, 2};
+                        : Score{.accuracy = -1, .bias = 2};
     scores.push_back(s);
     if (accurate == none || s.accuracy > scores[accurate].accuracy) accurate = i;
     if (s.bias <= rule.target_bias &&

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,6 +45,7 @@ struct OwnedPairs {
 struct Side {
   OwnedRows rows;
   OwnedPairs pairs;
+  std::vector<std::int32_t> group = {};  // of the rows' attribute; empty: not looked at
 };
 
 // A head to be edited, with all that an edit may look at, behind the same frozen layers.
@@ -62,6 +64,10 @@ struct Stage {
 
 struct Score {
   double accuracy = 0, bias = 0;  // share of right decisions, flip gap
+  // Two classes and groups: differences of the shares of class 1, and of these among rows
+  // of class 1. NaN where the side has no groups.
+  double parity = std::numeric_limits<double>::quiet_NaN();
+  double opportunity = std::numeric_limits<double>::quiet_NaN();
 };
 [[nodiscard]] Score score(const Head& head, const Vector& theta, const Side& side,
                           const Exec& exec);
