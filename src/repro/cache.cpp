@@ -10,7 +10,7 @@
 #include "fmd/core/file.h"
 #include "fmd/version.h"
 
-namespace fmd {
+namespace fmd::repro {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -87,4 +87,4 @@ std::string unit_key(const Unit& unit) {
                      unit.quick ? " quick" : "", hex(hash).substr(0, 16));
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

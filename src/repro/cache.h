@@ -6,7 +6,7 @@
 
 #include "repro/experiment.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 // Finished units by key, in one file that is replaced as a whole after each of them: a run
 // that is interrupted goes on where it was. A file that is damaged or of another form
@@ -26,4 +26,4 @@ class UnitCache {
 // Everything that a unit depends on but the machine.
 [[nodiscard]] std::string unit_key(const Unit& unit);
 
-}  // namespace fmd
+}  // namespace fmd::repro

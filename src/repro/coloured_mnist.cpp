@@ -8,7 +8,7 @@
 #include "fmd/fit/adam.h"
 #include "fmd/metrics/scored.h"
 
-namespace fmd {
+namespace fmd::repro {
 namespace {
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
@@ -248,4 +248,4 @@ UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec) {
   return result;
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -7,7 +7,7 @@
 #include "fmd/repro/recolour.h"
 #include "repro/experiment.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 // Some digits with the colours that all methods see: rows in uniform colours, pairs of the
 // own colour and others.
@@ -57,4 +57,4 @@ class ColouredMnist {
   std::map<std::string, double> facts_;
 };
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -7,7 +7,7 @@
 #include "fmd/unlearn/simple.h"
 #include "repro/edits.h"
 
-namespace fmd {
+namespace fmd::repro {
 namespace {
 
 const LinearHead& linear(const Stage& stage) {
@@ -54,18 +54,19 @@ Outcome tempered(const Stage& stage, const Exec& exec) {
   const double start = seconds_now();
   const LinearHead& head = linear(stage);
   const double T = best_temperature(head, stage.theta, stage.holdout.rows.rows(), exec);
-  return {temper(head, stage.theta, T), 0, seconds_now() - start, false, 0,
+  return {temper(head, stage.theta, T), 0, 0, seconds_now() - start, false, 0,
           fmt::format("T = {:.3g}", T)};
 }
 
 Outcome intercepts(const Stage& stage, const Exec& exec) {
-  const double start = seconds_now();
+  const double start = seconds_now(), cpu = cpu_now();
   const LinearHead& head = linear(stage);
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   const Matrix z = all_logits(head, both.rows(), stage.theta, exec);
   const Vector shift = best_shift(z, both.y);
   Outcome outcome{.theta = stage.theta,
                   .seconds = 0,
+                  .cpu = 0,
                   .choosing = 0,
                   .labels = true,
                   .rows = stage.edit.pairs.c.X->rows(),
@@ -73,11 +74,12 @@ Outcome intercepts(const Stage& stage, const Exec& exec) {
   for (Index k = 0; k < head.outputs(); ++k)
     outcome.theta[k * (head.inputs() + 1) + head.inputs()] += shift[k];
   outcome.seconds = seconds_now() - start;
+  outcome.cpu = cpu_now() - cpu;
   return outcome;
 }
 
 Outcome fine_tuned(const Stage& stage, const Settings& settings, const Exec& exec) {
-  const double start = seconds_now();
+  const double start = seconds_now(), cpu = cpu_now();
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   AdamOptions options;
   options.l2 = 0;
@@ -86,6 +88,7 @@ Outcome fine_tuned(const Stage& stage, const Settings& settings, const Exec& exe
       train_adam(*stage.head, both.rows(), options, exec, stage.theta);
   return {result.theta,
           seconds_now() - start,
+          cpu_now() - cpu,
           0,
           true,
           stage.edit.pairs.c.X->rows(),
@@ -93,7 +96,7 @@ Outcome fine_tuned(const Stage& stage, const Settings& settings, const Exec& exe
 }
 
 Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec) {
-  const double start = seconds_now();
+  const double start = seconds_now(), cpu = cpu_now();
   const LinearHead& head = linear(stage);
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   const std::vector<double>& C = settings.list("dfr_C");
@@ -113,8 +116,8 @@ Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec) {
       candidates[c].theta.segment(k * d, d) = thetas[c];
   }
   const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
-  return {candidates[best].theta,       seconds_now() - start,   0, true,
+  return {candidates[best].theta,       seconds_now() - start,   cpu_now() - cpu, 0, true,
           stage.edit.pairs.c.X->rows(), candidates[best].setting};
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

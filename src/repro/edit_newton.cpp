@@ -10,7 +10,7 @@
 #include "fmd/unlearn/newton.h"
 #include "repro/edits.h"
 
-namespace fmd {
+namespace fmd::repro {
 namespace {
 
 const LinearHead& linear(const Stage& stage) {
@@ -40,8 +40,9 @@ std::vector<double> row_influence(const Stage& stage, const std::string& measure
   return change;
 }
 
-Direction remove_direction(const Stage& stage, const Settings& settings, const Exec& exec) {
-  const double start = seconds_now();
+NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
+                                 const Exec& exec) {
+  const double start = seconds_now(), cpu = cpu_now();
   const LinearHead& head = linear(stage);
   const Rows train = stage.train.rows();
   const std::string measure = settings.word("measure");
@@ -52,10 +53,11 @@ Direction remove_direction(const Stage& stage, const Settings& settings, const E
   CurvatureOptions curvature;
   curvature.l2 = stage.l2;
   const auto inverse = make_inverse_hessian(head, train, stage.theta, curvature, exec);
-  Direction direction{.step = {},
-                      .seconds = 0,
-                      .rows = static_cast<double>(train.size()),
-                      .used = std::ssize(harmful)};
+  NewtonDirection direction{.step = {},
+                            .seconds = 0,
+                            .cpu = 0,
+                            .rows = static_cast<double>(train.size()),
+                            .used = std::ssize(harmful)};
   Vector g;
   if (replace) {
     const OwnedPairs pairs = stage.replaced(harmful);
@@ -66,28 +68,34 @@ Direction remove_direction(const Stage& stage, const Settings& settings, const E
   direction.step =
       newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta - stage.theta;
   direction.seconds = seconds_now() - start;
+  direction.cpu = cpu_now() - cpu;
   return direction;
 }
 
-Direction pairs_direction(const Stage& stage, bool external, const Exec& exec) {
-  const double start = seconds_now();
+NewtonDirection pairs_direction(const Stage& stage, bool external, const Exec& exec) {
+  const double start = seconds_now(), cpu = cpu_now();
   const OwnedRows both = external ? both_sides(stage.edit.pairs.sets.front()) : OwnedRows();
   const Rows rows = external ? both.rows() : stage.train.rows();
   CurvatureOptions curvature;
   curvature.l2 = stage.l2;
   curvature.damping.external = external;
+  if (!stage.head->linear()) {  // a step that is scaled anyway needs no more digits
+    curvature.tolerance = 1e-3;
+    curvature.max_iterations = 100;
+  }
   const auto inverse =
       make_inverse_hessian(*stage.head, rows, stage.theta, curvature, exec);
   const Vector g = unlearn_gradient(*stage.head, stage.theta, stage.edit.pairs.sets, exec);
   const Vector theta = newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta;
-  return {theta - stage.theta, seconds_now() - start, static_cast<double>(rows.size()),
-          stage.edit.pairs.sets.front().size()};
+  return {theta - stage.theta, seconds_now() - start, cpu_now() - cpu,
+          static_cast<double>(rows.size()), stage.edit.pairs.sets.front().size()};
 }
 
-Outcome take_step(const Stage& stage, const Direction& direction, bool printed,
+Outcome take_step(const Stage& stage, const NewtonDirection& direction, bool printed,
                   const Rule& rule, const Exec& exec) {
   Outcome outcome{.theta = stage.theta + direction.step,
                   .seconds = direction.seconds,
+                  .cpu = direction.cpu,
                   .choosing = 0,
                   .labels = true,
                   .rows = direction.used,
@@ -107,4 +115,4 @@ Outcome take_step(const Stage& stage, const Direction& direction, bool printed,
   return outcome;
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

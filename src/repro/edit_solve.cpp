@@ -4,7 +4,7 @@
 #include "fmd/unlearn/solve_adam.h"
 #include "repro/edits.h"
 
-namespace fmd {
+namespace fmd::repro {
 namespace {
 
 SolveOptions options_of(const Settings& settings, double lambda) {
@@ -49,28 +49,31 @@ Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
   Vector last;  // each lambda starts where the one before ended
   const bool adam = settings.word("by") == "adam";
   std::vector<double> lambdas = settings.list("lambda");
-  double seconds = 0;
+  double seconds = 0, cpu = 0;
   for (const double lambda : lambdas) {
-    const double begun = seconds_now();
+    const double begun = seconds_now(), cpu_begun = cpu_now();
     const Vector theta = solve_once(stage, settings, lambda, exec, last);
     seconds = seconds_now() - begun;
+    cpu = cpu_now() - cpu_begun;
     candidates.push_back({theta, fmt::format("lambda = {:.4g}", lambda)});
     if (!adam) last = theta;
   }
   const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
   Outcome outcome{.theta = candidates[best].theta,
                   .seconds = seconds,
+                  .cpu = cpu,
                   .choosing = seconds_now() - start,
                   .labels = settings.number("fit") > 0,
                   .rows = stage.edit.pairs.c.X->rows(),
                   .chosen = candidates[best].setting};
   // What one solve takes, from the trained head on and with nothing known before.
   if (!adam) {
-    const double begun = seconds_now();
+    const double begun = seconds_now(), cpu_begun = cpu_now();
     (void)solve_once(stage, settings, lambdas[best], exec, {});
     outcome.seconds = seconds_now() - begun;
+    outcome.cpu = cpu_now() - cpu_begun;
   }
   return outcome;
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

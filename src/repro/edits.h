@@ -6,12 +6,13 @@
 #include "repro/spec.h"
 #include "repro/stage.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 // What an edit left, and what it took.
 struct Outcome {
   Vector theta;
   double seconds = 0;   // of the edit itself, at the options that were chosen
+  double cpu = 0;       // the same in CPU seconds of all threads
   double choosing = 0;  // of all candidates and their scores on the hold-out
   bool labels = false;  // labels of the edit rows were used
   Index rows = 0;       // external rows or pairs that it learned from
@@ -19,11 +20,12 @@ struct Outcome {
 };
 
 // A Newton step's direction, H^-1 g, for any scale s.
-struct Direction {
+struct NewtonDirection {
   Vector step;
   double seconds = 0;  // to find the rows, the curvature and the step
-  double rows = 0;     // n of the curvature's mean
-  Index used = 0;      // rows or pairs that are unlearned
+  double cpu = 0;
+  double rows = 0;  // n of the curvature's mean
+  Index used = 0;   // rows or pairs that are unlearned
 };
 
 // Predicted change of a bias (Eq. 5-6) of the edit side without each training row: "co" on
@@ -33,13 +35,13 @@ struct Direction {
                                                 const Exec& exec);
 // Eq. 7 and 8 (the word equation): the K training rows that the bias (the word measure,
 // "co" when absent) rests on most.
-[[nodiscard]] Direction remove_direction(const Stage& stage, const Settings& settings,
-                                         const Exec& exec);
+[[nodiscard]] NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
+                                               const Exec& exec);
 // Eq. 9: the edit pairs. H over the training rows, or over both sides of the edit pairs.
-[[nodiscard]] Direction pairs_direction(const Stage& stage, bool external,
-                                        const Exec& exec);
+[[nodiscard]] NewtonDirection pairs_direction(const Stage& stage, bool external,
+                                              const Exec& exec);
 // s = 1 as printed, or chosen on the hold-out over powers of 2 times 1/n.
-[[nodiscard]] Outcome take_step(const Stage& stage, const Direction& direction,
+[[nodiscard]] Outcome take_step(const Stage& stage, const NewtonDirection& direction,
                                 bool printed, const Rule& rule, const Exec& exec);
 
 // All logits divided by the T of least log loss on the hold-out. Linear heads.
@@ -61,4 +63,4 @@ struct Direction {
 // classes' logits are taken as those of a softmax. Linear heads.
 [[nodiscard]] Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec);
 
-}  // namespace fmd
+}  // namespace fmd::repro

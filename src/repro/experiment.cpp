@@ -1,10 +1,12 @@
 #include "repro/experiment.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 const Digits& World::train_digits() {
   if (!train_) train_ = std::make_unique<Digits>(load_digits(folder_, "train"));
@@ -24,6 +26,9 @@ Settings Unit::of(const SpecRow& row) const {
 Experiment find_experiment(const std::string& name) {
   if (name == "coloured") return run_coloured;
   if (name == "toy") return run_toy;
+  if (name == "adult") return run_adult;
+  if (name == "samples") return run_samples;
+  if (name == "hessian") return run_hessian;
   throw Error(ErrorKind::bad_task, fmt::format("reproduce: no experiment \"{}\"", name));
 }
 
@@ -34,6 +39,7 @@ Measured report(const std::string& id, const Stage& stage, const Outcome& outcom
                {{"accuracy", 100 * reached.accuracy},
                 {"bias", reached.bias},
                 {"seconds", outcome.seconds},
+                {"cpu", outcome.cpu},
                 {"choosing", outcome.choosing},
                 {"rows", static_cast<double>(outcome.rows)}},
                outcome.chosen,
@@ -45,10 +51,21 @@ Measured report(const std::string& id, const Stage& stage, const Outcome& outcom
   return row;
 }
 
+namespace {
+
+// A method that cannot answer here: no figure, and the reason.
+Measured undefined_row(const std::string& id, const std::string& reason) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  return {id, {{"accuracy", kNone}, {"bias", kNone}, {"seconds", kNone}}, reason, true};
+}
+
+}  // namespace
+
 std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
                                const OtherRow& others, const Exec& exec) {
   std::vector<Measured> rows;
-  std::map<std::string, Direction> directions;  // shared by the scales of one equation
+  std::map<std::string, NewtonDirection>
+      directions;  // shared by the scales of one equation
   for (const SpecRow& row : unit.spec->rows) {
     const Settings settings = unit.of(row);
     exec.report(fmt::format("{}, seed {}: {}", unit.c->name, unit.seed, row.title), 0, 0);
@@ -60,7 +77,8 @@ std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
       rows.push_back(others(row, settings));
       continue;
     }
-    const Stage& stage = stages(settings.has("layers") ? settings.count("layers") : 1);
+    const Index layers = settings.has("layers") ? settings.count("layers") : 1;
+    const Stage& stage = stages(layers);
     Outcome outcome;
     if (row.method == "vanilla") {
       outcome.theta = stage.theta;
@@ -72,7 +90,7 @@ std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
       const std::string equation = settings.word("equation");
       const std::string key = equation + settings.word("hessian") +
                               settings.word("measure") +
-                              fmt::format(" {}", settings.count("K"));
+                              fmt::format(" {} {}", settings.count("K"), layers);
       if (!directions.contains(key))
         directions[key] =
             equation == "9"
@@ -85,11 +103,17 @@ std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
     } else if (row.method == "finetune") {
       outcome = fine_tuned(stage, settings, exec);
     } else {
-      outcome = dfr(stage, settings, exec);
+      try {
+        outcome = dfr(stage, settings, exec);
+      } catch (const Error& error) {  // a class or a cell without rows
+        if (error.kind() != ErrorKind::bad_data) throw;
+        rows.push_back(undefined_row(row.id, error.what()));
+        continue;
+      }
     }
     rows.push_back(report(row.id, stage, outcome, exec));
   }
   return rows;
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -13,7 +13,7 @@
 #include "repro/spec.h"
 #include "repro/stage.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 // One row of a table, measured once: on the reporting half, with one seed.
 struct Measured {
@@ -59,6 +59,9 @@ using Experiment = UnitResult (*)(World&, const Unit&, const Exec&);
 
 UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec);
 UnitResult run_toy(World& world, const Unit& unit, const Exec& exec);
+UnitResult run_adult(World& world, const Unit& unit, const Exec& exec);
+UnitResult run_samples(World& world, const Unit& unit, const Exec& exec);
+UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec);
 
 // The rows that need nothing but a stage; `stages` gives the one for a number of top
 // layers. Rows of other methods go to `others`.
@@ -69,4 +72,4 @@ using OtherRow = std::function<Measured(const SpecRow&, const Settings&)>;
 [[nodiscard]] Measured report(const std::string& id, const Stage& stage,
                               const Outcome& outcome, const Exec& exec);
 
-}  // namespace fmd
+}  // namespace fmd::repro

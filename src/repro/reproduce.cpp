@@ -17,6 +17,8 @@
 namespace fmd {
 namespace {
 
+using namespace repro;
+
 // Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
 constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
                                2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
@@ -57,8 +59,10 @@ ReproducedCase summarise(const Spec& spec, const SpecCase& c,
     ReproducedRow row;
     row.id = first.id;
     row.title = first.id;
+    const std::size_t mark = first.id.find('@');  // of a row that is run at several sizes
     for (const SpecRow& known : spec.rows)
-      if (known.id == first.id) row.title = known.title;
+      if (known.id == first.id.substr(0, mark)) row.title = known.title;
+    if (mark != std::string::npos) row.title += ", " + first.id.substr(mark + 1) + " pairs";
     row.paper = by_column(spec.columns, c.paper, first.id);
     row.bar = by_column(spec.columns, c.bar, first.id);
     row.labels = first.labels;

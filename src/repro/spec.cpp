@@ -8,7 +8,7 @@
 #include "data/toml.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::repro {
 namespace {
 
 [[noreturn]] void fail(const std::string& source, const toml::node& node,
@@ -176,4 +176,4 @@ Spec parse_spec(std::string_view text, const std::string& source) {
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -7,7 +7,7 @@
 
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 // Numbers, lists of numbers and words by name.
 struct Settings {
@@ -54,4 +54,4 @@ struct Spec {
 // Throws Error(bad_task) that names file, key and line.
 [[nodiscard]] Spec parse_spec(std::string_view text, const std::string& source);
 
-}  // namespace fmd
+}  // namespace fmd::repro

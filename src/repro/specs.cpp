@@ -1,6 +1,6 @@
 #include "repro/specs.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 const std::vector<Spec>& specs() {
   struct Embedded {
@@ -12,6 +12,13 @@ const std::vector<Spec>& specs() {
     const Embedded all[] = {
         {"toy", kReproToy, kReproToySize},
         {"table1", kReproTable1, kReproTable1Size},
+        {"table2", kReproTable2, kReproTable2Size},
+        {"table5", kReproTable5, kReproTable5Size},
+        {"table6", kReproTable6, kReproTable6Size},
+        {"table7", kReproTable7, kReproTable7Size},
+        {"table8", kReproTable8, kReproTable8Size},
+        {"samples", kReproSamples, kReproSamplesSize},
+        {"hessian", kReproHessian, kReproHessianSize},
     };
     std::vector<Spec> found;
     for (const Embedded& one : all)
@@ -22,4 +29,4 @@ const std::vector<Spec>& specs() {
   return kSpecs;
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

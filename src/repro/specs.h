@@ -8,10 +8,17 @@
 namespace fmd {
 
 // repro/<name>.toml, built in so that the command finds them wherever it runs.
-extern const unsigned char kReproToy[], kReproTable1[];
-extern const std::size_t kReproToySize, kReproTable1Size;
+extern const unsigned char kReproToy[], kReproTable1[], kReproTable2[], kReproTable5[],
+    kReproTable6[], kReproTable7[], kReproTable8[], kReproSamples[], kReproHessian[];
+extern const std::size_t kReproToySize, kReproTable1Size, kReproTable2Size,
+    kReproTable5Size, kReproTable6Size, kReproTable7Size, kReproTable8Size,
+    kReproSamplesSize, kReproHessianSize;
+
+}  // namespace fmd
+
+namespace fmd::repro {
 
 // All of them, in the paper's order, the toy first.
 [[nodiscard]] const std::vector<Spec>& specs();
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -2,13 +2,14 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "core/check.h"
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/metrics/scored.h"
 #include "model/dense_rows.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 OwnedPairs::OwnedPairs(std::shared_ptr<const Features> factual,
                        std::shared_ptr<const Features> counterpart,
@@ -99,6 +100,10 @@ double seconds_now() {
       .count();
 }
 
+double cpu_now() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
+}
+
 OwnedRows both_sides(const PairSet& pairs) {
   const Index n = pairs.size(), cols = pairs.cbar.X->cols();
   std::vector<float> values;
@@ -117,4 +122,4 @@ OwnedRows both_sides(const PairSet& pairs) {
   return {make_dense(std::move(values), 2 * n, cols), std::move(y)};
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

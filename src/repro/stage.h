@@ -12,7 +12,7 @@
 #include "fmd/model/rows.h"
 #include "repro/spec.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 // Rows with what they view. May be moved, not copied.
 struct OwnedRows {
@@ -89,8 +89,9 @@ struct Rule {
                                  const Exec& exec);
 
 [[nodiscard]] double seconds_now();  // wall clock
+[[nodiscard]] double cpu_now();      // CPU seconds of the process, all threads
 
 // Both sides of pairs as rows to learn from, c first.
 [[nodiscard]] OwnedRows both_sides(const PairSet& pairs);
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -11,7 +11,7 @@ namespace {
 std::string figure(const std::string& column, double value) {
   if (!std::isfinite(value)) return "-";
   if (column == "accuracy") return fmt::format("{:.2f}", value);
-  if (column == "seconds" || column == "choosing")
+  if (column == "seconds" || column == "choosing" || column == "cpu")
     return value < 0.1 ? fmt::format("{:.4f}", value) : fmt::format("{:.2f}", value);
   if (value != 0 && std::abs(value) < 1e-3) return fmt::format("{:.1e}", value);
   return fmt::format("{:.4f}", value);
@@ -75,15 +75,16 @@ std::string case_table(const ReproducedCase& c, const std::vector<std::string>& 
     text += fmt::format(" {} |", column);
     rule += "---|";
   }
-  text += " choosing s | rows or pairs | labels | bar | chosen (first seed) |\n";
-  text += rule + "---|---|---|---|---|\n";
+  text += " CPU s | choosing s | rows or pairs | labels | bar | chosen (first seed) |\n";
+  text += rule + "---|---|---|---|---|---|\n";
   for (const ReproducedRow& row : c.rows) {
     text += fmt::format("| {} | {} |", row.title, paper_text(row.paper, columns));
     for (const std::string& column : columns)
       text += fmt::format(" {} |", mean_text(column, row.ours, column != "seconds"));
-    text += fmt::format(" {} | {} | {} | {} | {} |\n",
-                        mean_text("choosing", row.ours, false), external_text(row),
-                        row.labels ? "yes" : "no", bar_text(row, columns), row.chosen);
+    text +=
+        fmt::format(" {} | {} | {} | {} | {} | {} |\n", mean_text("cpu", row.ours, false),
+                    mean_text("choosing", row.ours, false), external_text(row),
+                    row.labels ? "yes" : "no", bar_text(row, columns), row.chosen);
   }
   if (!c.facts.empty()) {
     text += "\n";

@@ -7,7 +7,7 @@
 #include "fmd/core/rng.h"
 #include "fmd/fit/train.h"
 
-namespace fmd {
+namespace fmd::repro {
 namespace {
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
@@ -88,14 +88,34 @@ std::shared_ptr<const Features> as_features(const Matrix& values) {
   return make_dense(std::move(floats), values.rows(), values.cols());
 }
 
+// Half as high and wide: means of four pixels.
+Digits halved(const Digits& digits) {
+  const auto side = static_cast<Index>(std::lround(std::sqrt(digits.pixels)));
+  Digits small{.pixels = side / 2 * (side / 2), .grey = {}, .label = digits.label};
+  for (Index i = 0; i < digits.size(); ++i) {
+    const auto image = digits.image(i);
+    for (Index y = 0; y + 1 < side; y += 2)
+      for (Index x = 0; x + 1 < side; x += 2) {
+        const int sum = image[at(y * side + x)] + image[at(y * side + x + 1)] +
+                        image[at((y + 1) * side + x)] + image[at((y + 1) * side + x + 1)];
+        small.grey.push_back(static_cast<std::uint8_t>(sum / 4));
+      }
+  }
+  return small;
+}
+
 }  // namespace
 
 Toy::Toy(World& world, const Unit& unit, const Exec& exec) : exec_(exec) {
   exec_.seed = unit.seed;
+  const bool small = unit.settings.has("halve");
   const Settings& s = unit.settings;
   std::vector<Index> rows = threes_and_eights(world.train_digits());
   rows.resize(std::min(rows.size(), at(s.count("train_digits"))));
-  train_digits_ = select(world.train_digits(), rows);
+  const auto take = [&](const Digits& digits, std::span<const Index> numbers) {
+    return small ? halved(select(digits, numbers)) : select(digits, numbers);
+  };
+  train_digits_ = take(world.train_digits(), rows);
   train_colours_ =
       biased_colours(train_digits_.label, painting_, s.number("ratio"), unit.seed, "train");
   std::vector<Index> test = threes_and_eights(world.test_digits());
@@ -105,7 +125,7 @@ Toy::Toy(World& world, const Unit& unit, const Exec& exec) : exec_(exec) {
   for (const Index i : order) mixed.push_back(test[at(i)]);
   const Index half = std::min(s.count("half"), std::ssize(mixed) / 2);
   const auto set = [&](Index first, Index count, const std::string& purpose) {
-    return make_digit_set(select(world.test_digits(), {mixed.data() + first, at(count)}),
+    return make_digit_set(take(world.test_digits(), {mixed.data() + first, at(count)}),
                           painting_, 1, unit.seed, purpose);
   };
   const Index to_edit = half * 4 / 5;
@@ -241,4 +261,4 @@ UnitResult run_toy(World& world, const Unit& unit, const Exec& exec) {
   return result;
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -5,7 +5,7 @@
 #include "repro/coloured_mnist.h"
 #include "repro/experiment.h"
 
-namespace fmd {
+namespace fmd::repro {
 
 // 3 against 8 in red and blue, logistic regression on the pixels; one seed.
 class Toy {
@@ -40,4 +40,4 @@ class Toy {
   std::map<std::string, double> facts_;
 };
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -7,7 +7,7 @@
 #include "fmd/unlearn/newton.h"
 #include "repro/toy.h"
 
-namespace fmd {
+namespace fmd::repro {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -81,7 +81,7 @@ std::string Toy::pictures(const Vector& solved) const {
   curvature.damping.external = true;
   const auto inverse =
       make_inverse_hessian(*span_.head, both.rows(), span_.theta, curvature, exec_);
-  const Direction direction = pairs_direction(span_, true, exec_);
+  const NewtonDirection direction = pairs_direction(span_, true, exec_);
   const Rule rule{.target_bias = 0, .otherwise = "accuracy"};
   const Outcome chosen = take_step(span_, direction, false, rule, exec_);
   const double s = (chosen.theta - span_.theta).norm() / direction.step.norm();
@@ -107,4 +107,4 @@ std::string Toy::pictures(const Vector& solved) const {
   return json.dump();
 }
 
-}  // namespace fmd
+}  // namespace fmd::repro

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+
+#include "fmd/pipeline/study.h"
+#include "fmd/pipeline/train_model.h"
+#include "repro/experiment.h"
+
+namespace fmd::repro {
+
+// Adult with one seed: a model trained on all complete rows of adult.data; of adult.test
+// some rows are D_ex, the others report.
+class AdultIncome {
+ public:
+  AdultIncome(World& world, const Unit& unit, const Exec& exec);
+
+  // The top layers of the model; 0 = all of them.
+  [[nodiscard]] const Stage& stage(Index layers);
+  // Controls: the attribute's column averaged over its values, and a model of the same kind
+  // trained without the column.
+  [[nodiscard]] Measured average_column(const std::string& id);
+  [[nodiscard]] Measured retrained(const std::string& id);
+  // A method that changes decisions after the model, of baselines().
+  [[nodiscard]] Measured rival(const std::string& id, const std::string& name);
+  // Accuracy and bias of solve on the last layer for each lambda, as JSON.
+  [[nodiscard]] std::string pareto(const Settings& settings);
+  [[nodiscard]] std::map<std::string, double> facts() const { return facts_; }
+
+ private:
+  [[nodiscard]] Side side(const Model& model, const Table& table) const;
+  [[nodiscard]] Measured score_of(const std::string& id, const Model& model,
+                                  double seconds) const;
+
+  Exec exec_;
+  std::string attribute_;
+  Task task_;
+  Table train_, edit_, holdout_, report_;
+  Model model_;
+  std::map<Index, Stage> stages_;
+  std::map<std::string, double> facts_;
+};
+
+}  // namespace fmd::repro

@@ -1,0 +1,108 @@
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "fmd/curvature/inverse_hessian.h"
+#include "fmd/unlearn/newton.h"
+#include "repro/coloured_mnist.h"
+
+namespace fmd::repro {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+// Eq. 9 in parts, one step of scale s after the other; H at the start, or anew before each
+// part.
+Vector steps_in_parts(const Stage& stage, const Rows& curvature_rows, Index parts, double s,
+                      bool refreshed, const InverseHessian& first, const Exec& exec) {
+  Vector theta = stage.theta;
+  const PairSet& all = stage.edit.pairs.sets.front();
+  CurvatureOptions curvature;
+  curvature.damping.external = true;
+  for (Index part = 0; part < parts; ++part) {
+    PairSet some = all;
+    for (Index i = 0; i < all.size(); ++i)
+      if (i * parts / all.size() != part) some.weight[at(i)] = 0;
+    const Vector g = unlearn_gradient(*stage.head, theta, {&some, 1}, exec);
+    if (!g.allFinite()) break;
+    if (!refreshed || part == 0) {
+      theta = newton_step(theta, g, first, {.step_scale = s}).theta;
+      continue;
+    }
+    const auto inverse =
+        make_inverse_hessian(*stage.head, curvature_rows, theta, curvature, exec);
+    theta = newton_step(theta, g, *inverse, {.step_scale = s}).theta;
+  }
+  return theta;
+}
+
+}  // namespace
+
+// The same rows with more and more of the D_ex digits: ids are "row@pairs".
+UnitResult run_samples(World& world, const Unit& unit, const Exec& exec) {
+  ColouredMnist colours(world, unit, exec);
+  Exec seeded = exec;
+  seeded.seed = unit.seed;
+  UnitResult result;
+  for (const double size : unit.settings.list("sizes")) {
+    colours.use(static_cast<Index>(size));
+    std::vector<Measured> rows = run_rows(
+        unit, [&](Index layers) -> const Stage& { return colours.stage(layers); },
+        [&](const SpecRow& row, const Settings& settings) {
+          return colours.from_scratch(row, settings);
+        },
+        seeded);
+    for (Measured& row : rows) {
+      row.id += fmt::format("@{:.0f}", size);
+      result.rows.push_back(std::move(row));
+    }
+  }
+  result.facts = {{"vanilla_epochs", colours.facts().at("vanilla_epochs")}};
+  return result;
+}
+
+// Eq. 9 in parts with the inverse Hessian of the start, and with one that follows.
+UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
+  ColouredMnist colours(world, unit, exec);
+  Exec seeded = exec;
+  seeded.seed = unit.seed;
+  UnitResult result;
+  result.rows = run_rows(
+      unit, [&](Index layers) -> const Stage& { return colours.stage(layers); },
+      [&](const SpecRow& row, const Settings& settings) {
+        const Stage& stage = colours.stage(1);
+        const bool refreshed = settings.word("inverse") == "refreshed";
+        const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
+        CurvatureOptions curvature;
+        curvature.damping.external = true;
+        const double start = seconds_now();
+        const auto first =
+            make_inverse_hessian(*stage.head, both.rows(), stage.theta, curvature, seeded);
+        const double factor_seconds = seconds_now() - start;
+        std::vector<Candidate> candidates;
+        double last = 0;
+        for (const double power : settings.list("powers")) {
+          const double begun = seconds_now();
+          const double s =
+              std::ldexp(1 / static_cast<double>(both.y.size()), static_cast<int>(power));
+          candidates.push_back({steps_in_parts(stage, both.rows(), settings.count("parts"),
+                                               s, refreshed, *first, seeded),
+                                fmt::format("s = 2^{:.0f}/n", power)});
+          last = seconds_now() - begun;
+        }
+        const std::size_t best = choose(stage, candidates, rule_of(settings), seeded);
+        Outcome outcome;
+        outcome.theta = candidates[best].theta;
+        outcome.chosen = candidates[best].setting;
+        outcome.seconds = factor_seconds + last;
+        outcome.choosing = seconds_now() - start;
+        outcome.labels = true;
+        outcome.rows = stage.edit.pairs.c.X->rows();
+        return report(row.id, stage, outcome, seeded);
+      },
+      seeded);
+  result.facts = colours.facts();
+  return result;
+}
+
+}  // namespace fmd::repro
