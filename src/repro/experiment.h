@@ -34,6 +34,10 @@ struct UnitResult {
 class World {
  public:
   explicit World(std::filesystem::path data_folder) : folder_(std::move(data_folder)) {}
+  // Digits of one's own, for tests.
+  World(Digits train, Digits test)
+      : train_(std::make_unique<Digits>(std::move(train))),
+        test_(std::make_unique<Digits>(std::move(test))) {}
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] const Digits& train_digits();
   [[nodiscard]] const Digits& test_digits();

@@ -50,15 +50,17 @@ Matrix as_matrix(const Features& X) {
   return all;
 }
 
-// K = L L^T; a row that depends on those before it gets a tiny pivot.
+// K = L L^T. A row that depends on those before it has no direction of its own: its column
+// of L is 0.
 Matrix cholesky_factor(Matrix K) {
   const Index n = K.rows();
-  const double floor = 1e-10 * K.trace() / static_cast<double>(n);
+  const double least = 1e-9 * K.diagonal().maxCoeff();
   for (Index j = 0; j < n; ++j) {
-    double pivot = K(j, j) - K.row(j).head(j).squaredNorm();
-    K(j, j) = std::sqrt(std::max(pivot, floor));
+    const double pivot = K(j, j) - K.row(j).head(j).squaredNorm();
+    K(j, j) = pivot > least ? std::sqrt(pivot) : 0;
     for (Index i = j + 1; i < n; ++i)
-      K(i, j) = (K(i, j) - K.row(i).head(j).dot(K.row(j).head(j))) / K(j, j);
+      K(i, j) =
+          K(j, j) == 0 ? 0 : (K(i, j) - K.row(i).head(j).dot(K.row(j).head(j))) / K(j, j);
     for (Index k = j + 1; k < n; ++k) K(j, k) = 0;
   }
   return K;
@@ -72,11 +74,11 @@ Matrix times_transposed(const Matrix& A, const Matrix& B) {
   return C;
 }
 
-// L^-1 A
+// L^-1 A, with 0 for rows without a direction of their own.
 Matrix solve_lower(const Matrix& L, Matrix A) {
   for (Index i = 0; i < L.rows(); ++i) {
     for (Index j = 0; j < i; ++j) A.row(i) -= L(i, j) * A.row(j);
-    A.row(i) /= L(i, i);
+    A.row(i) *= L(i, i) == 0 ? 0 : 1 / L(i, i);
   }
   return A;
 }

@@ -1,0 +1,108 @@
+"""fmd reproduce: what it writes, how it goes on after an interruption, and what it refuses."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FMD = ""
+TABLES = ["toy", "table1", "table2", "table5", "table6", "table7", "table8", "samples", "hessian"]
+
+
+def has_data():
+    folder = os.environ.get("FMD_DATA", "")
+    return bool(folder) and (pathlib.Path(folder) / "mnist").is_dir()
+
+
+class Reproduce(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.dir = pathlib.Path(self.folder.name)
+
+    def run_fmd(self, *args, code=0, data=None):
+        env = dict(os.environ)
+        if data is not None:
+            env["FMD_DATA"] = str(data)
+        run = subprocess.run([FMD, "reproduce", *map(str, args)], cwd=self.dir, env=env, capture_output=True, text=True,
+                             timeout=500)
+        self.assertEqual(run.returncode, code, f"fmd reproduce {args}\n{run.stdout}\n{run.stderr}")
+        return run
+
+    def files(self):
+        return sorted(p.relative_to(self.dir).as_posix() for p in self.dir.rglob("*") if p.is_file())
+
+    def test_an_unknown_table_is_refused_with_the_names_of_all(self):
+        run = self.run_fmd("table3", code=2)
+        self.assertIn("error[bad-option]: reproduce: no table \"table3\"; there are " + ", ".join(TABLES), run.stderr)
+        self.assertEqual(self.files(), [])
+        self.run_fmd("toy", "--seeds", "0", code=2)
+
+    def test_missing_data_name_folder_source_and_checksum(self):
+        run = self.run_fmd("toy", "--quick", code=24, data=self.dir / "nothing")
+        self.assertIn("error[missing-dataset]", run.stderr)
+        self.assertIn(str(self.dir / "nothing/mnist/train-images-idx3-ubyte"), run.stderr)
+        self.assertIn("unpacked sha256 ba891046", run.stderr)
+        self.assertIn("source: the MNIST database", run.stderr)
+        self.assertIn("adult/adult.data", self.run_fmd("table2", "--quick", code=24, data=self.dir / "nothing").stderr)
+        self.assertEqual(self.files(), [])
+
+    def test_other_bytes_are_a_wrong_checksum(self):
+        (self.dir / "data/mnist").mkdir(parents=True)
+        (self.dir / "data/mnist/train-images-idx3-ubyte").write_bytes(b"\0\0\x08\x01\0\0\0\x01x")
+        run = self.run_fmd("toy", "--quick", code=25, data=self.dir / "data")
+        self.assertIn("error[wrong-checksum]", run.stderr)
+
+    def test_a_quick_run_leaves_tables_and_is_not_run_twice(self):
+        if not has_data():
+            self.skipTest("needs mnist in FMD_DATA")
+        first = self.run_fmd("toy", "--quick", "-o", "out", "--json")
+        self.assertEqual(self.files(), ["out/toy.quick.cache.json", "out/toy.quick.json", "out/toy.quick.md"])
+        table = json.loads(first.stdout)
+        self.assertEqual(table, json.loads((self.dir / "out/toy.quick.json").read_text()))
+        rows = {row["id"]: row for row in table["cases"][0]["rows"]}
+        self.assertEqual(rows["vanilla"]["paper"]["accuracy"], 65.17)
+        self.assertTrue(0 < rows["solve"]["ours"]["accuracy"]["mean"] <= 100)
+        self.assertIn("harmful", table["cases"][0]["pictures"])
+        self.assertIn("quick run", (self.dir / "out/toy.quick.md").read_text())
+        self.assertIn("seed 1 (1 of 1)", first.stderr)
+        again = self.run_fmd("toy", "--quick", "-o", "out", "--json")
+        self.assertEqual(again.stdout, first.stdout)
+        self.assertNotIn("seed 1", again.stderr)
+        # Seconds differ, figures do not.
+        fresh = json.loads(self.run_fmd("toy", "--quick", "-o", "out", "--json", "--fresh", "--threads", "1").stdout)
+        for row in fresh["cases"][0]["rows"]:
+            for figure in ("accuracy", "bias"):
+                self.assertEqual(row["ours"][figure], rows[row["id"]]["ours"][figure], row["id"])
+
+    def test_an_interrupted_run_keeps_what_is_done(self):
+        if not has_data():
+            self.skipTest("needs mnist in FMD_DATA")
+        self.run_fmd("table5", "--quick", "-o", "out")
+        cache = (self.dir / "out/table5.quick.cache.json").read_bytes()
+        for name in ("table5.quick.json", "table5.quick.md"):
+            (self.dir / "out" / name).unlink()
+        # As after a kill before the tables were written: only the finished seeds are there.
+        run = self.run_fmd("table5", "--quick", "-o", "out")
+        self.assertNotIn("seed 1", run.stderr)
+        self.assertEqual((self.dir / "out/table5.quick.cache.json").read_bytes(), cache)
+        # A cache that was cut off is made anew.
+        (self.dir / "out/table5.quick.cache.json").write_bytes(cache[: len(cache) // 2])
+        self.assertIn("seed 1", self.run_fmd("table5", "--quick", "-o", "out").stderr)
+
+    def test_a_folder_that_cannot_be_made_is_named(self):
+        (self.dir / "file").write_text("")
+        run = self.run_fmd("toy", "--quick", "-o", "file/results", code=12)
+        self.assertIn("error[cannot-write]: reproduce: the folder file/results cannot be made", run.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fmd", required=True)
+    arguments, rest = parser.parse_known_args()
+    FMD = str(pathlib.Path(arguments.fmd).resolve())
+    unittest.main(argv=[sys.argv[0], *rest])
