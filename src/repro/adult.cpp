@@ -12,6 +12,7 @@
 #include "fmd/model/mlp_head.h"
 #include "fmd/model/split.h"
 #include "fmd/unlearn/simple.h"
+#include "fmd/unlearn/solve.h"
 #include "pipeline/candidates.h"
 
 namespace fmd::repro {
@@ -106,8 +107,7 @@ Measured AdultIncome::score_of(const std::string& id, const Model& model,
   return report(id, stage, outcome, exec_);
 }
 
-Measured AdultIncome::average_column(const std::string& id) {
-  const double start = seconds_now();
+Vector AdultIncome::averaged() const {
   const Study study = make_study(model_, edit_, model_.task, true, exec_);
   const Attribute& attribute = study.attributes[at(study.find(attribute_))];
   const std::vector<Index> features = attribute_features(model_, {&attribute});
@@ -117,10 +117,44 @@ Measured AdultIncome::average_column(const std::string& id) {
   Vector theta = model_.theta;
   theta.head(first.parameters()) = average_features(
       first, model_.theta.head(first.parameters()), study.rows(), features, exec_);
+  return theta;
+}
+
+Measured AdultIncome::average_column(const std::string& id) {
+  const double start = seconds_now();
+  Vector theta = averaged();
   const double seconds = seconds_now() - start;
   Measured row = score_of(id, with_theta(model_, std::move(theta)), seconds);
   row.value["rows"] = static_cast<double>(edit_.rows());
   return row;
+}
+
+Measured AdultIncome::solve_from_average(const std::string& id, const Settings& settings) {
+  const Stage& all = stage(0);
+  const double start = seconds_now();
+  const Vector first = averaged();
+  std::vector<Candidate> candidates;
+  Outcome outcome;
+  for (const double lambda : settings.list("lambda")) {
+    SolveOptions options;
+    options.anchor = settings.number("anchor");
+    options.lambda = lambda;
+    options.mu = settings.number("mu");
+    options.max_iterations = static_cast<int>(settings.count("max_iterations"));
+    const double begun = seconds_now(), cpu = cpu_now();
+    candidates.push_back({solve(*all.head, all.theta, all.edit.pairs.c.rows(),
+                                all.edit.pairs.sets, options, exec_, first)
+                              .theta,
+                          fmt::format("lambda = {:.4g}", lambda)});
+    outcome.seconds = seconds_now() - begun;
+    outcome.cpu = cpu_now() - cpu;
+  }
+  const std::size_t best = choose(all, candidates, rule_of(settings), exec_);
+  outcome.theta = candidates[best].theta;
+  outcome.chosen = candidates[best].setting;
+  outcome.choosing = seconds_now() - start;
+  outcome.rows = edit_.rows();
+  return report(id, all, outcome, exec_);
 }
 
 Measured AdultIncome::retrained(const std::string& id) {
@@ -168,7 +202,9 @@ UnitResult run_adult(World& world, const Unit& unit, const Exec& exec) {
   UnitResult result;
   result.rows = run_rows(
       unit, [&](Index layers) -> const Stage& { return adult.stage(layers); },
-      [&](const SpecRow& row, const Settings&) {
+      [&](const SpecRow& row, const Settings& settings) {
+        if (row.method == "solve_averaged")
+          return adult.solve_from_average(row.id, settings);
         if (row.method == "average") return adult.average_column(row.id);
         if (row.method == "retrained") return adult.retrained(row.id);
         return adult.rival(row.id, row.method);

@@ -103,7 +103,7 @@ Outcome take_step(const Stage& stage, const NewtonDirection& direction, bool pri
   if (printed) return outcome;
   const double start = seconds_now();
   std::vector<Candidate> candidates;
-  for (int power = -6; power <= 16; ++power) {
+  for (int power = -16; power <= 16; ++power) {
     const double s = std::ldexp(1 / direction.rows, power);
     candidates.push_back(
         {stage.theta + s * direction.step, fmt::format("s = 2^{}/n = {:.3g}", power, s)});

@@ -83,7 +83,7 @@ std::size_t choose(const Stage& stage, const std::vector<Candidate>& candidates,
                         : Score{.accuracy = -1, .bias = 2};
     scores.push_back(s);
     if (accurate == none || s.accuracy > scores[accurate].accuracy) accurate = i;
-    if (s.bias <= rule.target_bias &&
+    if (s.bias <= rule.target_bias && s.accuracy >= start.accuracy - 0.01 &&
         (passing == none || s.accuracy > scores[passing].accuracy))
       passing = i;
     if (s.accuracy >= start.accuracy - 0.01 &&

@@ -76,9 +76,10 @@ struct Candidate {
   Vector theta;
   std::string setting;
 };
-// Which candidate the hold-out says: the most accurate one with bias <= target_bias. Where
-// none has: "accuracy" the most accurate, "budget" the least biased one of those that lose
-// at most a point against the trained head (the trained head where none does).
+// Which candidate the hold-out says: the most accurate one with bias <= target_bias that
+// loses at most a point against the trained head. Where none has: "accuracy" the most
+// accurate, "budget" the least biased one of those that lose at most a point (the most
+// accurate where all lose more).
 struct Rule {
   double target_bias = 0;
   std::string otherwise = "accuracy";

@@ -112,6 +112,12 @@ TEST(Stage, TheRuleTakesTheMostAccurateWithinTheTarget) {
   // None is within: the most accurate, or the least biased that keeps its accuracy.
   EXPECT_EQ(choose(stage, candidates, {-1, "accuracy"}, {}), 0U);
   EXPECT_EQ(choose(stage, candidates, {-1, "budget"}, {}), 3U);
+  // No bias at all at the price of all knowledge is no candidate.
+  candidates.insert(candidates.begin(), {Vector::Zero(15), "ruined"});
+  const double ruined = score(*stage.head, candidates[0].theta, stage.holdout, {}).accuracy;
+  ASSERT_LT(ruined, scores[1].accuracy - 0.01);
+  EXPECT_NE(choose(stage, candidates, {1e-9, "accuracy"}, {}), 0U);
+  EXPECT_NE(choose(stage, candidates, {1e-9, "budget"}, {}), 0U);
 }
 
 TEST(Stage, BothSidesAreTheFactualRowsAndThenTheOthers) {
