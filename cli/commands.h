@@ -46,6 +46,8 @@ void add_common(CLI::App& command, Common& common);
 void add_task_options(CLI::App& command, TaskOverrides& flags);
 // --match-columns, --caliper, --reuse
 void add_match_options(CLI::App& command, TaskOverrides& flags);
+// --layers of a network: a number, or all. Throws Error(bad_option).
+[[nodiscard]] Index parse_layers(const std::string& text, const Model& model);
 void add_groups_options(CLI::App& command, GroupsFile& groups);
 
 // task of the model (or none), then task.toml, then flags.

@@ -1,3 +1,4 @@
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -169,6 +170,19 @@ Task effective_task(Task task, const Common& common, const TaskOverrides& flags)
         "leave --positive out; --favorable says which answer is good for the person");
   }
   return task;
+}
+
+Index parse_layers(const std::string& text, const Model& model) {
+  const auto all = static_cast<Index>(model.head->widths().size()) - 1;
+  if (text == "all") return all;
+  Index layers = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, layers);
+  if (error != std::errc() || read != end)
+    throw Error(ErrorKind::bad_option,
+                fmt::format("layers is '{}', the model has {}", text, all),
+                fmt::format("write a number from 1 to {}, or all", all));
+  return layers;
 }
 
 std::filesystem::path data_folder() {

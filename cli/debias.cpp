@@ -14,7 +14,8 @@ struct Args {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, out, holdout, train, test, target, at, solver = "auto";
+  std::string model, data, out, holdout, train, test, target, at, solver = "auto",
+                                                                  layers = "1";
   std::vector<std::string> gaps;
   DebiasOptions options;
   bool force = false;
@@ -80,7 +81,8 @@ int run(const Args& args) {
   DebiasInput input;
   input.model = parse_model(original.bytes(), args.model);
   input.model_name = std::filesystem::path(args.model).filename().string();
-  const DebiasOptions options = complete_options(args, input.model.task);
+  DebiasOptions options = complete_options(args, input.model.task);
+  options.layers = parse_layers(args.layers, input.model);
   read_tables(args, input);
 
   const DebiasRun run(std::move(input), options, session.exec());
@@ -123,6 +125,7 @@ Examples
   fmd debias income.safetensors repair.csv --target co=.005 --train train.csv -o repaired.safetensors
   fmd debias income.safetensors repair.csv --method remove --rows 100 --train train.csv -o less.safetensors
   fmd debias income.safetensors repair.csv --attribute race --pairs match -o repaired.safetensors
+  fmd debias network.safetensors repair.csv --attribute sex --layers all -o repaired.safetensors
   fmd verify repaired.safetensors.receipt.json
   fmd undo repaired.safetensors.receipt.json -o income.safetensors)";
 
@@ -173,6 +176,9 @@ void add_solve(CLI::App& cmd, Args& args) {
   cmd.add_option("--mu", o.mu,
                  "solve: weight of staying close in the parameters; -1 = the model's l2")
       ->capture_default_str();
+  cmd.add_option("--optimizer", o.optimizer,
+                 "solve on two or more layers of a network: auto, lm or adam")
+      ->capture_default_str();
   cmd.add_option("--gap", args.gaps,
                  "solve: soft group gap with its weight, e.g. "
                  "demographic_parity_soft:sex=10")
@@ -208,8 +214,9 @@ void add_debias(CLI::App& app) {
   cmd->add_option("--method", args->options.method,
                   "solve, path, step, remove, replace or average-column")
       ->capture_default_str();
-  cmd->add_option("--layers", args->options.layers,
-                  "Of a network: the top layers that are changed; those below are held")
+  cmd->add_option("--layers", args->layers,
+                  "Of a network: the top layers that are changed, a number or all; those "
+                  "below are held")
       ->capture_default_str();
   add_choice(*cmd, *args);
   add_solve(*cmd, *args);

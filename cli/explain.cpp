@@ -18,9 +18,9 @@ struct Args {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, train, out, solver = "auto", hessian = "train", cache;
+  std::string model, data, train, out, solver = "auto", hessian = "train", cache,
+                                       layers = "1";
   ExplainOptions options;
-  Index layers = 1;
   bool spill = false, force = false;
 };
 
@@ -50,13 +50,14 @@ int run(const Args& args) {
   Model model = parse_model(bytes.bytes(), args.model);
   model.task = effective_task(model.task, args.common, args.flags);
   const std::size_t all_layers = model.head->widths().size() - 1;
-  model = split(model, args.layers);
+  const Index layers = parse_layers(args.layers, model);
+  model = split(model, layers);
   const bool above = model.head->widths().size() - 1 < all_layers;
   if (above)
     say(
         fmt::format("fmd: the top {} of {} layers are explained: what the rows did to the "
                     "layers below is left out",
-                    args.layers, all_layers));
+                    layers, all_layers));
   OutputFiles spills({.force = true});
   const auto read = [&](const std::string& name, const std::string& role) {
     // What is spilled are the encoder's features, which frozen layers still turn into
@@ -118,7 +119,8 @@ void add_explain(CLI::App& app) {
       ->check(CLI::Range(Index{0}, Index{1} << 40))
       ->type_name("K");
   cmd->add_option("--layers", args->layers,
-                  "Of a network: the top layers that are explained; those below are held")
+                  "Of a network: the top layers that are explained, a number or all; those "
+                  "below are held")
       ->capture_default_str();
   cmd->add_option("--hessian", args->hessian, "Rows of the curvature: train or data")
       ->check(CLI::IsMember({"train", "data"}))

@@ -18,33 +18,9 @@
 namespace fmd {
 namespace {
 
-std::vector<GapPenalty> gap_penalties(const Model& model, const StudyPart& edit,
-                                      const DebiasOptions& options) {
-  std::vector<GapPenalty> gaps;
-  for (const Limit& gap : options.gaps) {
-    const Index a = edit.study->find(gap.attribute);
-    if (a < 0) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("gap {}: {} is no attribute of this task", to_string(gap),
-                              gap.attribute),
-                  "write MEASURE:ATTRIBUTE=GAMMA, e.g. demographic_parity_soft:sex=10");
-    }
-    const Attribute& attribute = edit.study->attributes[static_cast<std::size_t>(a)];
-    GapPenalty penalty;
-    penalty.measure =
-        make_measure(gap.measure, {.favorable = model.task.favorable_class(),
-                                   .groups = static_cast<Index>(attribute.values.size()),
-                                   .sharpen = 1});
-    penalty.gamma = gap.value;
-    penalty.group = attribute.code;
-    gaps.push_back(std::move(penalty));
-  }
-  return gaps;
-}
-
 Vector kept_rate(const Model& model, const StudyPart& edit, const Vector& theta,
                  double rate, const Exec& exec) {
-  return shift_to_rate(linear_head(model), theta, edit.view(), model.task.threshold,
+  return shift_to_rate(*model.head, theta, edit.view(), model.task.threshold,
                        model.task.favorable_class(), rate, exec);
 }
 
@@ -134,9 +110,8 @@ Candidates average_candidate(const CandidateInput& input, const Exec& exec) {
     throw Error(ErrorKind::unsupported,
                 "debias: method average-column needs a head that reads the columns itself",
                 "use --method solve");
-  point.theta =
-      average_features(linear_head(input.model), input.model.theta, input.edit.view(),
-                       attribute_features(input.model, repaired), exec);
+  point.theta = average_features(*input.model.head, input.model.theta, input.edit.view(),
+                                 attribute_features(input.model, repaired), exec);
   Candidates candidates;
   candidates.points.push_back(std::move(point));
   candidates.status = "exact";
@@ -146,6 +121,30 @@ Candidates average_candidate(const CandidateInput& input, const Exec& exec) {
 }
 
 }  // namespace
+
+std::vector<GapPenalty> gap_penalties(const Model& model, const StudyPart& edit,
+                                      const DebiasOptions& options) {
+  std::vector<GapPenalty> gaps;
+  for (const Limit& gap : options.gaps) {
+    const Index a = edit.study->find(gap.attribute);
+    if (a < 0) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("gap {}: {} is no attribute of this task", to_string(gap),
+                              gap.attribute),
+                  "write MEASURE:ATTRIBUTE=GAMMA, e.g. demographic_parity_soft:sex=10");
+    }
+    const Attribute& attribute = edit.study->attributes[static_cast<std::size_t>(a)];
+    GapPenalty penalty;
+    penalty.measure =
+        make_measure(gap.measure, {.favorable = model.task.favorable_class(),
+                                   .groups = static_cast<Index>(attribute.values.size()),
+                                   .sharpen = 1});
+    penalty.gamma = gap.value;
+    penalty.group = attribute.code;
+    gaps.push_back(std::move(penalty));
+  }
+  return gaps;
+}
 
 std::vector<PairSet> StudyPart::sets() const {
   std::vector<PairSet> sets;
@@ -173,7 +172,8 @@ Candidates make_candidates(const CandidateInput& input, const DebiasOptions& opt
           ? match_candidates(input, options, exec)
       : options.method == "average-column" ? average_candidate(input, exec)
       : is_newton(options.method)          ? newton_candidates(input, options, exec)
-                                           : path_candidates(input, options, exec);
+      : input.model.head->linear()         ? path_candidates(input, options, exec)
+                                           : network_candidates(input, options, exec);
   if (options.keep_rate) {
     const double rate = favorable_rate(input.model, input.edit, exec);
     for (PathPoint& point : candidates.points)

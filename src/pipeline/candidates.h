@@ -7,6 +7,7 @@
 #include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/unlearn/path.h"
+#include "fmd/unlearn/solve.h"
 
 namespace fmd {
 
@@ -38,6 +39,19 @@ struct Candidates {
 };
 [[nodiscard]] Candidates make_candidates(const CandidateInput& input,
                                          const DebiasOptions& options, const Exec& exec);
+
+// The soft group gaps of the options as solve takes them. Throws Error(bad_option).
+[[nodiscard]] std::vector<GapPenalty> gap_penalties(const Model& model,
+                                                    const StudyPart& edit,
+                                                    const DebiasOptions& options);
+
+// The trade-off of a head with hidden layers: by continuation over a grid of lambdas, each
+// solve started from the one before.
+[[nodiscard]] Candidates network_candidates(const CandidateInput& input,
+                                            const DebiasOptions& options, const Exec& exec);
+// Labels on the pairs and nothing else: what plain fine-tuning of the same layers gives.
+[[nodiscard]] Vector fine_tuned(const Model& model, const StudyPart& edit,
+                                const Exec& exec);
 
 // Features that carry the attributes.
 [[nodiscard]] std::vector<Index> attribute_features(

@@ -155,7 +155,7 @@ class Contest {
     return report;
   }
 
-  [[nodiscard]] MeasureOptions how(Index replicates) const {
+  [[nodiscard]] CompareMeasureOptions how(Index replicates) const {
     return {.favorable = model_.task.favorable_class(),
             .min_group = model_.task.min_group,
             .min_label = model_.task.min_label,

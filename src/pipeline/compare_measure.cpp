@@ -50,7 +50,7 @@ using Part = Rate GroupSums::*;
 
 // The largest difference of the reference to another group, as an audit has it.
 Interval largest_difference(const std::vector<GroupSums>& groups, int reference,
-                            const std::vector<Part>& rates, const MeasureOptions& o,
+                            const std::vector<Part>& rates, const CompareMeasureOptions& o,
                             std::string& reason) {
   const auto enough = [&](std::size_t g, Part rate) {
     const bool label = rate == &GroupSums::tpr || rate == &GroupSums::fpr;
@@ -91,8 +91,8 @@ int reference_group(const AskedPart& part, const std::vector<GroupSums>& groups)
   return largest;
 }
 
-void measure_groups(const AskedPart& part, const Answers& answers, const MeasureOptions& o,
-                    CompareFigures& figures) {
+void measure_groups(const AskedPart& part, const Answers& answers,
+                    const CompareMeasureOptions& o, CompareFigures& figures) {
   const std::vector<GroupSums> groups = group_sums(part, answers.decision, o.favorable);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Rate& accuracy = groups[g].accuracy;
@@ -124,7 +124,8 @@ Vector correct(const AskedPart& part, const Answers& answers) {
 }
 
 // Interval of a mean over rows. Few different values: their counts are resampled.
-Interval mean_interval(const Vector& values, const MeasureOptions& o, const Exec& exec) {
+Interval mean_interval(const Vector& values, const CompareMeasureOptions& o,
+                       const Exec& exec) {
   if (values.size() == 0) return {};
   const double mean = values.mean();
   if (o.replicates == 0) return {mean, kUndefined, kUndefined};
@@ -153,7 +154,7 @@ Interval mean_interval(const Vector& values, const MeasureOptions& o, const Exec
 
 // Per row the mean over its pairs of the change of p of the label's class, and of the
 // probability that two questions are decided differently.
-void measure_flips(const AskedPart& part, const Told& told, const MeasureOptions& o,
+void measure_flips(const AskedPart& part, const Told& told, const CompareMeasureOptions& o,
                    const Exec& exec, CompareFigures& figures) {
   std::vector<double> gap, differ, total;
   Index last = -1;
@@ -205,7 +206,7 @@ AskedPart::AskedPart(const Model& model, const Study& from, std::size_t number,
 }
 
 CompareFigures measure_answers(const AskedPart& part, const Told& told, const Told& before,
-                               const MeasureOptions& options, const Exec& exec) {
+                               const CompareMeasureOptions& options, const Exec& exec) {
   CompareFigures figures;
   figures.rows = std::ssize(part.rows);
   const Vector right = correct(part, told.c);

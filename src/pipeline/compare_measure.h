@@ -35,7 +35,7 @@ struct Told {
   Answers c, bar;
 };
 
-struct MeasureOptions {
+struct CompareMeasureOptions {
   int favorable = -1;
   Index min_group = 100, min_label = 20;
   double confidence = 0.95;
@@ -45,7 +45,7 @@ struct MeasureOptions {
 // before: the model as it is on the same rows.
 [[nodiscard]] CompareFigures measure_answers(const AskedPart& part, const Told& told,
                                              const Told& before,
-                                             const MeasureOptions& options,
+                                             const CompareMeasureOptions& options,
                                              const Exec& exec);
 
 // A figure by the name that the rule has. Throws Error(bad_option).

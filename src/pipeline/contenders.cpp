@@ -67,16 +67,26 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
   if (!features.empty() && head_on_columns(before)) {
     controls.back().reason.clear();
     controls.back().model = with_theta(
-        before,
-        average_features(linear_head(before), before.theta, edit.view(), features, exec));
+        before, average_features(*before.head, before.theta, edit.view(), features, exec));
   }
   controls.push_back(retrained(whole, columns, train, !features.empty(), exec));
 
+  if (!before.head->linear()) {
+    Control tuned{.name = "fine_tuned",
+                  .title = "fine-tuned on the pairs",
+                  .reason = "",
+                  .model = {}};
+    if (edit.pairs[0].kind == "match")
+      tuned.reason = "matched pairs are repaired by rows";
+    else
+      tuned.model = with_theta(before, fine_tuned(before, edit, exec));
+    controls.push_back(std::move(tuned));
+  }
+
   const double temperature =
-      best_temperature(linear_head(before), before.theta, holdout.view(), exec);
-  controls.push_back(
-      {"tempered", fmt::format("tempered, T = {:.2f}", temperature), "",
-       with_theta(before, temper(linear_head(before), before.theta, temperature))});
+      best_temperature(*before.head, before.theta, holdout.view(), exec);
+  controls.push_back({"tempered", fmt::format("tempered, T = {:.2f}", temperature), "",
+                      with_theta(before, temper(*before.head, before.theta, temperature))});
 
   const int favorable = before.task.favorable_class();
   Control shift{
@@ -88,9 +98,9 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
     const auto yes = std::count(now.decision.begin(), now.decision.end(), favorable);
     shift.model = with_theta(
         before,
-        shift_to_rate(linear_head(before), before.theta, holdout.view(),
-                      before.task.threshold, favorable,
-                      static_cast<double>(yes) / static_cast<double>(now.rows()), exec));
+        shift_to_rate(*before.head, before.theta, holdout.view(), before.task.threshold,
+                      favorable, static_cast<double>(yes) / static_cast<double>(now.rows()),
+                      exec));
   }
   controls.push_back(std::move(shift));
   return controls;

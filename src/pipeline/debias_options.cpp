@@ -73,6 +73,10 @@ void validate(const DebiasOptions& o, bool has_train) {
                      o.method == "average-column" || is_newton(o.method);
   require_option(known, "debias", "method", o.method,
                  "solve, path, step, remove, replace or average-column");
+  require_option(o.optimizer == "auto" || o.optimizer == "lm" || o.optimizer == "adam",
+                 "debias", "optimizer", o.optimizer, "auto, lm or adam");
+  require_option(o.optimizer != "adam" || o.gaps.empty(), "debias", "optimizer",
+                 o.optimizer, "lm when gap is given");
   require_option(o.max_accuracy_loss >= 0 && o.max_accuracy_loss <= 1, "debias",
                  "max_accuracy_loss", o.max_accuracy_loss, "from 0 to 1");
   require_option(o.holdout_share > 0 && o.holdout_share < 1, "debias", "holdout_share",

@@ -24,8 +24,8 @@ InfluenceResult ranking(const CandidateInput& input, const DebiasOptions& option
   InfluenceOptions how;
   how.curvature.l2 = input.model.note.l2;
   how.curvature.solver = options.newton.solver;
-  return influence(linear_head(input.model), input.train->training_rows(),
-                   input.model.theta, targets, how, exec);
+  return influence(*input.model.head, input.train->training_rows(), input.model.theta,
+                   targets, how, exec);
 }
 
 // 10, 30, 100, ... up to a tenth of the rows, and what was asked for.
@@ -69,8 +69,7 @@ std::vector<StudyPairs> flips_of(const CandidateInput& input, std::span<const In
 
 }  // namespace
 
-Vector Exchange::gradient(const LinearHead& head, const Vector& theta,
-                          const Exec& exec) const {
+Vector Exchange::gradient(const Head& head, const Vector& theta, const Exec& exec) const {
   if (edit != nullptr) return unlearn_gradient(head, theta, edit->sets(), exec);
   if (pairs.empty()) return unlearn_gradient(head, theta, study->training_rows(rows), exec);
   std::vector<PairSet> sets;

@@ -156,9 +156,11 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
   exec.report("refitting without the strongest rows", 0, 0);
   const std::vector<Index> rows = most_harmful(change, options.check);
   const double l2 = how.curvature.l2, n = how.curvature.rows_in_mean;
-  measure.check = check_removal(linear_head(model), train.training_rows(), model.theta,
-                                target, change, rows, {.l2 = l2, .rows_in_mean = n}, exec);
-  if (measure.check->predicted > -kLargeRemoval * value) return measure;
+  measure.check = check_removal(*model.head, train.training_rows(), model.theta, target,
+                                change, rows, {.l2 = l2, .rows_in_mean = n}, exec);
+  // Rounds of a network would add up what training on does by itself.
+  if (!model.head->linear() || measure.check->predicted > -kLargeRemoval * value)
+    return measure;
   measure.rounds = remove_in_rounds(
       linear_head(model), train.training_rows(), model.theta, target,
       {.count = static_cast<Index>(rows.size()), .curvature = how.curvature}, exec);
@@ -189,7 +191,7 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
   if (options.hessian_on_data) how.curvature_rows = data.rows();
   exec.report("influence of the training rows", 0, 0);
   InfluenceResult found =
-      influence(linear_head(model), train.training_rows(), model.theta, targets, how, exec);
+      influence(*model.head, train.training_rows(), model.theta, targets, how, exec);
 
   ExplainReport& report = result.report;
   report.data = data.source;

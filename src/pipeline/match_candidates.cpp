@@ -163,14 +163,13 @@ Candidates match_candidates(const CandidateInput& input, const DebiasOptions& op
   for (const Weights& weights : all) {
     exec.report("repairing", std::ssize(candidates.points), std::ssize(all));
     if (weights.gamma == 0) start = model.theta;
-    const TradeoffResult solved =
-        solve(linear_head(model), model.theta, input.edit.view(), rows,
-              {.anchor = 0,
-               .fit = options.fit > 0 ? options.fit : 1,
-               .lambda = 0,
-               .mu = weights.mu,
-               .gaps = odds_penalties(input, weights.gamma)},
-              exec, start);
+    const TradeoffResult solved = solve(*model.head, model.theta, input.edit.view(), rows,
+                                        {.anchor = 0,
+                                         .fit = options.fit > 0 ? options.fit : 1,
+                                         .lambda = 0,
+                                         .mu = weights.mu,
+                                         .gaps = odds_penalties(input, weights.gamma)},
+                                        exec, start);
     start = solved.theta;
     PathPoint point;
     point.gamma = weights.gamma;

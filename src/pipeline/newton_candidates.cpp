@@ -65,7 +65,7 @@ class Steps {
   // One solve for all scales; each is theta + s H^-1 g.
   void add_points(const Exchange& exchange, const std::vector<double>& all) {
     const Vector& theta = input_.model.theta;
-    const Vector g = exchange.gradient(linear_head(input_.model), theta, exec_);
+    const Vector g = exchange.gradient(*input_.model.head, theta, exec_);
     const SolveResult direction = first_->apply(g);
     add_solve(direction.summary, candidates_.solve);
     for (const double s : all) {
@@ -85,7 +85,7 @@ class Steps {
     const UnlearnOptions step{.step_scale = s / options_.newton.refresh};
     Vector theta = input_.model.theta + step.step_scale * first.x.col(0);
     for (int k = 1; k < options_.newton.refresh; ++k) {
-      const Vector g = exchange.gradient(linear_head(input_.model), theta, exec_);
+      const Vector g = exchange.gradient(*input_.model.head, theta, exec_);
       const UnlearnResult next = newton_step(theta, g, *curvature_.at(theta, exec_), step);
       add_solve(next.summary.solve, candidates_.solve);
       theta = next.theta;

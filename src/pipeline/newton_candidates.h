@@ -27,7 +27,7 @@ struct Exchange {
   std::vector<StudyPairs> pairs;    // replace
   const StudyPart* edit = nullptr;  // step
 
-  [[nodiscard]] Vector gradient(const LinearHead& head, const Vector& theta,
+  [[nodiscard]] Vector gradient(const Head& head, const Vector& theta,
                                 const Exec& exec) const;
 };
 struct Exchanges {
@@ -49,6 +49,8 @@ class StepCurvature {
 
  private:
   [[nodiscard]] Matrix pairs_hessian(const Vector& theta, const Exec& exec) const;
+  [[nodiscard]] std::unique_ptr<InverseHessian> of_network_pairs(const Vector& theta,
+                                                                 const Exec& exec) const;
 
   const CandidateInput& input_;
   bool from_train_;
@@ -58,6 +60,9 @@ class StepCurvature {
   std::vector<Index> c_rows_;
   std::vector<float> c_weight_;                  // per row of the study
   std::vector<std::vector<float>> cbar_weight_;  // per pair of each attribute
+  // Networks: both sides of all pairs as one list, made when it is asked for.
+  mutable std::unique_ptr<Features> both_;
+  mutable std::vector<float> both_weight_;
 };
 
 }  // namespace fmd

@@ -13,6 +13,7 @@ std::string options_json(const DebiasOptions& o, std::uint64_t seed) {
   Json json;
   json["method"] = o.method;
   json["layers"] = o.layers;
+  json["optimizer"] = o.optimizer;
   json["repair"] = o.repair;
   json["target"] = o.target ? Json(to_string(*o.target)) : Json(nullptr);
   json["max_accuracy_loss"] = o.max_accuracy_loss;
@@ -45,6 +46,7 @@ ParsedOptions parse_options(const std::string& text, const std::string& source) 
   DebiasOptions& o = parsed.options;
   o.method = in.text("method");
   if (in.has("layers")) o.layers = in.count("layers");
+  if (in.has("optimizer")) o.optimizer = in.text("optimizer");
   o.repair = in.texts("repair");
   if (in.has("target")) o.target = parse_limit(in.text("target"));
   o.max_accuracy_loss = in.number("max_accuracy_loss");

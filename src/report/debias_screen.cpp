@@ -93,15 +93,29 @@ std::string row(const DebiasReport& r, const std::string& title, const Figure& f
   return out + "\n";
 }
 
-std::string header(const DebiasReport& r) {
+// The two lines above a control's figures.
+std::pair<std::string, std::string> control_words(const Contender& control,
+                                                  const DebiasReport& r) {
   const std::string without = r.repaired.size() == 1 ? clip(r.repaired[0], 9) : "them";
-  std::string out;
-  out += fmt::format("  {:<17}{:>8} {:>8}   | trivial controls\n", "", "", "");
-  out += fmt::format("  {:<17}{:>8} {:>8}   |{:>10}{:>10}{:>10}{:>10}\n", "", "before",
-                     "repaired", "column", "retrained", "tempered", "intercept");
-  out += fmt::format("  {:<17}{:>8} {:>8}   |{:>10}{:>10}{:>10}{:>10}\n", "", "", "",
-                     "averaged", "w/o " + clip(without, 5), "by NLL", "shifted");
-  return out;
+  if (control.name == "column_averaged") return {"column", "averaged"};
+  if (control.name == "retrained_without_column")
+    return {"retrained", "w/o " + clip(without, 5)};
+  if (control.name == "fine_tuned") return {"tuned on", "the pairs"};
+  if (control.name == "tempered") return {"tempered", "by NLL"};
+  return {"intercept", "shifted"};
+}
+
+std::string header(const DebiasReport& r) {
+  std::string first = fmt::format("  {:<17}{:>8} {:>8}   |", "", "before", "repaired");
+  std::string second = fmt::format("  {:<17}{:>8} {:>8}   |", "", "", "");
+  for (const Contender& c : r.figures()) {
+    if (c.name == "before" || c.name == "repaired") continue;
+    const auto [above, below] = control_words(c, r);
+    first += fmt::format("{:>10}", above);
+    second += fmt::format("{:>10}", below);
+  }
+  return fmt::format("  {:<17}{:>8} {:>8}   | trivial controls\n", "", "", "") + first +
+         "\n" + second + "\n";
 }
 
 std::string moved_lines(const DebiasReport& r) {
@@ -140,6 +154,10 @@ std::string how(const DebiasReport& r, const PathPoint& point) {
   if (!std::isnan(point.gamma)) {
     return fmt::format("gamma {:g} on the soft odds gaps, mu {:g}; {} (gradient {:.0e})",
                        point.gamma, point.mu, r.solve_status, r.solve.residual);
+  }
+  if (r.hessian_rows == "none" && std::isfinite(point.lambda)) {  // a network's layers
+    return fmt::format("lambda {:.4g}, {}; {} (gradient {:.0e})", point.lambda,
+                       r.solve.solver, r.solve_status, r.solve.residual);
   }
   if (std::isnan(point.s)) {
     return fmt::format(

@@ -15,7 +15,8 @@ Json check_json(const RemovalCheck& check) {
           {"capped", check.capped},
           {"newton", number(check.newton)},
           {"refitted", number(check.refitted)},
-          {"converged", check.converged}};
+          {"converged", check.converged},
+          {"fine_tuned", check.fine_tuned}};
 }
 
 Json rounds_json(const Removal& removal) {

@@ -37,11 +37,17 @@ std::string cell_name(const InfluenceCell& cell, const ExplainedMeasure& measure
 std::string check_lines(const ExplainedMeasure& measure) {
   if (!measure.check) return "";
   const RemovalCheck& c = *measure.check;
-  std::string out = fmt::format(
-      "  checked: the {} strongest rows, predicted {}, refitted {}\n", count(c.rows),
-      change(c.predicted) + (c.capped ? " (capped)" : ""), change(c.refitted));
+  std::string out =
+      fmt::format("  checked: the {} strongest rows, predicted {}, {} {}\n", count(c.rows),
+                  change(c.predicted) + (c.capped ? " (capped)" : ""),
+                  c.fine_tuned ? "fine-tuned" : "refitted", change(c.refitted));
   if (c.capped)
     out += "  The prediction was larger than the gap itself, which cannot be: it is cut.\n";
+  if (c.fine_tuned)
+    return out +
+           "  A network was trained on with and without the rows: one refit of many, not "
+           "at "
+           "an\n  optimum.\n";
   if (!c.converged) out += "  The refit did not reach its optimum: take it as a hint.\n";
   if (!measure.rounds) return out;
   const Removal& r = *measure.rounds;

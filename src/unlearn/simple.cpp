@@ -11,13 +11,19 @@
 namespace fmd {
 namespace {
 
-void require_rows(std::string_view where, const LinearHead& head, const Vector& theta,
+void require_rows(std::string_view where, const Head& head, const Vector& theta,
                   const Rows& rows) {
   require_size(where, "theta", theta.size(), head.parameters());
   if (rows.X == nullptr || rows.size() == 0)
     throw Error(ErrorKind::bad_data, fmt::format("{}: there are no rows", where),
                 "give at least one row");
   require_size(where, "a row", rows.X->cols(), head.inputs());
+}
+
+// Where the last layer's parameters begin.
+Index last_layer(const Head& head) {
+  const std::vector<Index> widths = head.widths();
+  return head.parameters() - widths.back() * (widths[widths.size() - 2] + 1);
 }
 
 // Weighted means of all features.
@@ -99,7 +105,7 @@ double shift_between(const std::vector<double>& margin, Index count) {
 
 }  // namespace
 
-Vector average_features(const LinearHead& head, const Vector& theta, const Rows& rows,
+Vector average_features(const Head& head, const Vector& theta, const Rows& rows,
                         std::span<const Index> features, const Exec& exec) {
   require_rows("average_features", head, theta, rows);
   for (const Index j : features)
@@ -108,7 +114,7 @@ Vector average_features(const LinearHead& head, const Vector& theta, const Rows&
   const Vector mean = feature_means(rows, head.inputs(), exec);
   Vector result = theta;
   const Index stride = head.inputs() + 1;
-  for (Index k = 0; k < head.outputs(); ++k)
+  for (Index k = 0; k < head.widths()[1]; ++k)
     for (const Index j : features) {
       result[k * stride + head.inputs()] += result[k * stride + j] * mean[j];
       result[k * stride + j] = 0;
@@ -116,14 +122,16 @@ Vector average_features(const LinearHead& head, const Vector& theta, const Rows&
   return result;
 }
 
-Vector temper(const LinearHead& head, const Vector& theta, double temperature) {
+Vector temper(const Head& head, const Vector& theta, double temperature) {
   require_size("temper", "theta", theta.size(), head.parameters());
   require_option(temperature > 0 && std::isfinite(temperature), "temper", "temperature",
                  temperature, "> 0");
-  return theta / temperature;
+  Vector result = theta;
+  result.tail(theta.size() - last_layer(head)) /= temperature;
+  return result;
 }
 
-double best_temperature(const LinearHead& head, const Vector& theta, const Rows& rows,
+double best_temperature(const Head& head, const Vector& theta, const Rows& rows,
                         const Exec& exec) {
   require_rows("best_temperature", head, theta, rows);
   bool labelled = false;
@@ -142,7 +150,7 @@ double best_temperature(const LinearHead& head, const Vector& theta, const Rows&
   return 1 / std::sqrt(low * high);
 }
 
-Vector shift_to_rate(const LinearHead& head, const Vector& theta, const Rows& rows,
+Vector shift_to_rate(const Head& head, const Vector& theta, const Rows& rows,
                      double threshold, int cls, double rate, const Exec& exec) {
   require_rows("shift_to_rate", head, theta, rows);
   const auto classes = static_cast<int>(classes_of(head.outputs()));
@@ -159,10 +167,11 @@ Vector shift_to_rate(const LinearHead& head, const Vector& theta, const Rows& ro
   std::sort(margin.begin(), margin.end());
   const auto count = static_cast<Index>(std::llround(rate * static_cast<double>(z.rows())));
   const double shift = shift_between(margin, count);
-  const Index stride = head.inputs() + 1;
   const Index output = head.outputs() == 1 ? 0 : cls;
+  const Index start = last_layer(head);
+  const Index stride = (theta.size() - start) / head.outputs();
   Vector result = theta;
-  result[output * stride + head.inputs()] +=
+  result[start + (output + 1) * stride - 1] +=
       head.outputs() == 1 && cls == 0 ? -shift : shift;
   return result;
 }

@@ -48,7 +48,8 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
     const bool flat = slope <= goal;
     // Looser where only the predicted fall is asked for.
     const double residual =
-        flat ? 0.3 : std::clamp(slope / std::max(first, 1e-300), 1e-4, 0.1);
+        flat ? 0.3
+             : std::clamp(slope / std::max(first, 1e-300), model.least_residual(), 0.1);
     const auto step = model.step(run.point, damping, residual);
     if (flat && step.predicted <= kSmallStep * value) {
       s.status = SolveStatus::converged;
@@ -59,8 +60,10 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
     if (step.predicted > 0 && lower(trial, run.point)) {
       damping =
           std::max(1e-14, next_damping(damping, (value - trial.value) / step.predicted));
+      const bool little = value - trial.value < options.min_fall * value;
       run.point = std::move(trial);
       model.moved();
+      if (little) break;
     } else if (std::abs(step.predicted) <= kRounding * value || damping > 1e12) {
       s.status = flat ? SolveStatus::converged : SolveStatus::stalled;
       break;

@@ -55,6 +55,7 @@ void require_solvable(const Head& head, const Vector& theta0, const Rows& rows,
                  "> 0");
   require_option(o.max_iterations >= 0, "solve", "max_iterations", o.max_iterations,
                  ">= 0");
+  require_option(o.min_fall >= 0, "solve", "min_fall", o.min_fall, ">= 0");
   require_option(o.max_dense >= 0, "solve", "max_dense", o.max_dense, ">= 0");
   require_size("solve", "theta0", theta0.size(), head.parameters());
   require_solvable(head, pairs, o);

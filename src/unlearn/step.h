@@ -25,6 +25,9 @@ class StepModel {
   [[nodiscard]] Step step(const SolveProblem::Point& point, double damping,
                           double residual);
 
+  // Below this, exactness does not pay: Gauss-Newton is not what J is like near by.
+  [[nodiscard]] double least_residual() const { return linear_ ? 1e-4 : 0.1; }
+
   // From this damping on a point counts as far.
   static constexpr double kFar = 0.02;
 

@@ -54,6 +54,7 @@ def main():
             assert not (folder / "bad.safetensors").exists()
 
         repair(folder)
+        repair_layers(folder)
 
 
 def repair(folder):
@@ -84,9 +85,44 @@ def repair(folder):
     for command in (repaired, ["explain", "one.safetensors", "test.csv", "--train", "train.csv"]):
         done = run(folder, *command, "--layers", "4", "-o", "none", status=2)
         assert "layers is 4, the model has 3" in done.stderr, done.stderr
-        done = run(folder, *command, "--layers", "2", "-o", "none", status=26)
-        assert "--layers 1" in done.stderr, done.stderr
+        done = run(folder, *command, "--layers", "some", "-o", "none", status=2)
+        assert "layers is 'some', the model has 3" in done.stderr, done.stderr
     assert not list(folder.glob("none*"))
+
+
+def repair_layers(folder):
+    """Two layers and all of them: explained, repaired, verified and undone."""
+    for name, rows in (("train", 2000), ("repair", 1000), ("test", 2000)):
+        lines = (folder / f"{name}.csv").read_text().splitlines(keepends=True)
+        (folder / f"few-{name}.csv").write_text("".join(lines[:rows + 1]))
+    explained = ["explain", "one.safetensors", "few-test.csv", "--train", "few-train.csv", "--measure", "co:sex",
+                 "--check", "30", "--layers"]
+    done = run(folder, *explained, "2")
+    assert "fine-tuned" in done.stdout and "one refit of many" in done.stdout, done.stdout
+    assert "what the rows did to the layers below is left out" in done.stderr, done.stderr
+    check = json.loads(run(folder, *explained, "all", "--json").stdout)["measures"][0]["check"]
+    assert check["fine_tuned"] and not check["converged"] and check["rows"] == 30, check
+    for layers, changed, extra in [("2", ("head.1", "head.2"), ["--optimizer", "lm"]),
+                                   ("all", ("head.0", "head.1", "head.2"), [])]:
+        out = f"layers-{layers}.safetensors"
+        run(folder, "debias", "one.safetensors", "few-repair.csv", "--attribute", "sex", "--layers", layers,
+            "--points", "4", "--max-accuracy-loss", ".1", "--replicates", "50", *extra, "-o", out)
+        receipt = json.loads((folder / f"{out}.receipt.json").read_text())
+        assert receipt["options"]["layers"] == (2 if layers == "2" else 3), receipt["options"]
+        gaps = [json.loads(run(folder, "audit", m, "few-test.csv", "--attribute", "sex", "--json").stdout)
+                ["attributes"][0]["measures"]["co"]["value"] for m in ("one.safetensors", out)]
+        assert gaps[1] < .5 * gaps[0], gaps
+        before, after = ((folder / m).read_bytes() for m in ("one.safetensors", out))
+        head = json.loads(before[8:8 + int.from_bytes(before[:8], "little")])
+        for name, tensor in head.items():
+            if name == "__metadata__":
+                continue
+            first, last = (8 + int.from_bytes(before[:8], "little") + o for o in tensor["data_offsets"])
+            moved = before[first:last] != after[first:last]
+            assert moved == name.startswith(changed), (layers, name)
+        run(folder, "verify", f"{out}.receipt.json")
+        run(folder, "undo", f"{out}.receipt.json", "-o", f"back-{layers}.safetensors")
+        assert (folder / f"back-{layers}.safetensors").read_bytes() == before
 
 
 if __name__ == "__main__":

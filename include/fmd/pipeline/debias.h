@@ -44,6 +44,8 @@ struct DebiasOptions {
                                  // large heads) | step | remove | replace |
                                  // average-column
   Index layers = 1;  // of a network: the top layers that are changed; those below are held
+  // solve on two or more layers: "lm" (Levenberg-Marquardt), "adam" (minibatches) or "auto"
+  std::string optimizer = "auto";
   std::vector<std::string> repair;  // attributes; empty = all of the task that are read
   std::optional<Limit> target;      // most accurate candidate that passes this
   double max_accuracy_loss = 0.01;  // without a target: least bias within this budget

@@ -26,7 +26,9 @@ namespace fmd {
 // Weights of rows count in the means over rows. For heads of up to max_dense parameters the
 // Gauss-Newton matrix is formed and factored; near the minimum conjugate gradients on
 // products with the exact second derivatives take over, with that factor as preconditioner.
-// Larger heads use products only. The damping scales the curvature of what holds theta in
+// Larger heads use products only, as do heads with hidden layers, whose J has many minima:
+// there only Gauss-Newton's products are used, and forward passes are kept while they fit
+// into 256 MB. The damping scales the curvature of what holds theta in
 // place (anchor, fit, mu), not that of what pulls, so that a large lambda slows nothing
 // down. J falls with every step that is taken; a step to a value that is not finite is not
 // taken.
@@ -48,6 +50,7 @@ struct SolveOptions {
       1e-8;  // stop when |grad J| <= this * max(1, first |grad J|) and the next step
              // is predicted to lower J by less than 1e-13 of it, or J stalls
   int max_iterations = 100;
+  double min_fall = 0;     // stop after a step that lowered J by less than this share of it
   double damping = 0.1;    // first damping, relative to the curvature that holds theta; > 0
   Index max_dense = 2000;  // most parameters for which the matrix is formed
 };
@@ -56,7 +59,7 @@ enum class SolveStatus {
   not_run,
   converged,  // by the tolerance
   stalled,    // J cannot be lowered any more in double precision
-  stopped,    // at max_iterations
+  stopped,    // at max_iterations, or by min_fall
 };
 
 struct TradeoffSummary {

@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include "fmd/core/error.h"
+#include "fmd/pipeline/debias.h"
+#include "pipeline/tables.h"
+#include "support/close.h"
+
+namespace fmd {
+namespace {
+
+// A network of three layers on made-up rows.
+struct Story {
+  test::Parts parts;
+  Model model;
+
+  Story()
+      : parts(test::split_table(test::number_of_columns(4000, 5), test::made_up_task(), 3)),
+        model(train_mlp(parts.train, parts.task, "",
+                        {.hidden = {8, 6}, .adam = {.epochs = 8, .learning_rate = .01}}, {})
+                  .model) {}
+};
+
+const Story& story() {
+  static const Story made;
+  return made;
+}
+
+DebiasOptions quick(Index layers, const std::string& optimizer) {
+  DebiasOptions options;
+  options.repair = {"group"};
+  options.points = 4;
+  options.layers = layers;
+  options.optimizer = optimizer;
+  options.max_accuracy_loss = .1;
+  options.audit.replicates = 50;
+  return options;
+}
+
+double gap(const DebiasReport& report, std::size_t contender) {
+  return report.test[contender].audit->find("group")->flip->co.value;
+}
+
+TEST(DebiasNetwork, AllLayersLoseTheFlipGapByEitherOptimizer) {
+  for (const char* optimizer : {"lm", "adam"}) {
+    const DebiasRun run(test::debias_input(story().model, story().parts),
+                        quick(3, optimizer), {});
+    ASSERT_TRUE(run.found()) << optimizer;
+    const DebiasReport report = run.measure(run.model());
+    EXPECT_GT(gap(report, 0), 0.1);
+    EXPECT_LT(gap(report, 1), 0.1 * gap(report, 0)) << optimizer;
+    EXPECT_EQ(run.points().size(), 4U);
+    EXPECT_NE(report.solve.solver, "");
+    std::map<std::string, const Contender*> by_name;
+    for (const Contender& c : report.test) by_name[c.name] = &c;
+    // The first layer reads the columns: averaging works on networks, too.
+    EXPECT_EQ(by_name.at("column_averaged")->audit->find("group")->flip->co.value, 0);
+    ASSERT_TRUE(by_name.at("fine_tuned")->audit);
+    EXPECT_GT(by_name.at("fine_tuned")->audit->find("group")->flip->co.value,
+              gap(report, 1));
+    EXPECT_TRUE(by_name.at("tempered")->audit);
+    EXPECT_TRUE(by_name.at("intercept_shift")->audit);
+  }
+}
+
+TEST(DebiasNetwork, LayersBelowAreHeld) {
+  const DebiasRun run(test::debias_input(story().model, story().parts), quick(2, "lm"), {});
+  ASSERT_TRUE(run.found());
+  const Vector &before = story().model.theta, &after = run.model().theta;
+  ASSERT_EQ(before.size(), after.size());
+  const Index below = story().model.head->widths()[1] * (story().model.head->inputs() + 1);
+  EXPECT_EQ(Vector(before.head(below)), Vector(after.head(below)));
+  EXPECT_NE(Vector(before.tail(after.size() - below)),
+            Vector(after.tail(after.size() - below)));
+}
+
+TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
+  for (const char* method : {"step", "remove", "replace"})
+    for (const char* hessian : {"train", "data"}) {
+      DebiasOptions options = quick(2, "auto");
+      options.method = method;
+      options.hessian = hessian;
+      options.best_effort = true;
+      options.newton.rows = std::string(method) == "step" ? 0 : 50;
+      const DebiasRun run(test::debias_input(story().model, story().parts), options, {});
+      ASSERT_FALSE(run.points().empty());
+      for (const PathPoint& point : run.points()) EXPECT_TRUE(point.theta.allFinite());
+      EXPECT_TRUE(run.found());
+      EXPECT_EQ(run.measure(run.model()).hessian_rows,
+                std::string(hessian) == "train" ? "train" : "edit pairs");
+    }
+}
+
+TEST(DebiasNetwork, APointCanBeTakenByItsLambda) {
+  DebiasOptions options = quick(3, "adam");
+  const DebiasRun run(test::debias_input(story().model, story().parts), options, {});
+  const PathPoint& wanted = run.points()[1];
+  options.at.lambda = wanted.lambda;
+  const DebiasRun again(test::debias_input(story().model, story().parts), options, {});
+  ASSERT_TRUE(again.found());
+  EXPECT_EQ(again.model().theta, wanted.theta);
+}
+
+TEST(DebiasNetwork, SaysWhatIsWrong) {
+  const auto run = [](const DebiasOptions& options) {
+    return DebiasRun(test::debias_input(story().model, story().parts), options, {}).found();
+  };
+  EXPECT_ERROR(run(quick(4, "auto")), ErrorKind::bad_option, "the model has 3");
+  EXPECT_ERROR(run(quick(0, "auto")), ErrorKind::bad_option, "the model has 3");
+  EXPECT_ERROR(run(quick(2, "sgd")), ErrorKind::bad_option, "optimizer");
+  DebiasOptions options = quick(2, "auto");
+  options.method = "path";
+  EXPECT_ERROR(run(options), ErrorKind::unsupported, "path");
+}
+
+}  // namespace
+}  // namespace fmd
