@@ -18,6 +18,13 @@ Index tape_numbers(const Head& head) {
   return count;
 }
 
+bool same_entries(const Rows& a, const Rows& b) {
+  if (a.X != b.X || a.size() != b.size()) return false;
+  for (Index i = 0; i < a.size(); ++i)
+    if (a.row(i) != b.row(i)) return false;
+  return true;
+}
+
 }  // namespace
 
 SolveProblem::SolveProblem(const Head& head, const Vector& theta0, const Rows& rows,
@@ -60,7 +67,8 @@ void SolveProblem::prepare_network() {
   Index sides = 0;
   for (const PairSet& set : pairs_) sides += 2 * set.size();
   if (options_.anchor > 0) {
-    sides += rows_.size();
+    shared_ = pairs_.size() == 1 && same_entries(rows_, pairs_[0].c);
+    if (!shared_) sides += rows_.size();
     z_old_.resize(rows_.size(), head_.outputs());
     exec_.for_each(piece_count(head_, rows_.size()), [&](Index piece) {
       Scratch scratch;
@@ -88,7 +96,7 @@ SolveProblem::Point SolveProblem::at(const Vector& theta) const {
   point.theta = theta;
   point.value = options_.mu / 2 * change.squaredNorm();
   point.gradient = options_.mu * change;
-  if (options_.anchor > 0) add_rows(point);
+  if (options_.anchor > 0 && !shared_) add_rows(point);
   for (std::size_t s = 0; s < pairs_.size(); ++s) add_pairs(point, s);
   add_gaps(point);
   return point;
@@ -149,6 +157,19 @@ PairScale SolveProblem::pair_scale(std::size_t set, Index entry) const {
   return {.fit = options_.fit / 2 * w, .pull = options_.lambda * classes_factor() * w};
 }
 
+// The anchor of the rows from `first` on with logits z, and its slopes.
+double SolveProblem::shared_rows(Index first, const Matrix& z, Matrix& slope) const {
+  slope = z - z_old_.middleRows(first, z.rows());
+  AnchorTerm term(head_.outputs());
+  Vector p(head_.outputs());
+  double value = 0;
+  for (Index i = 0; i < z.rows(); ++i)
+    value += term(row_of(p_old_, first + i),
+                  options_.anchor * rows_.weight_of(first + i) / row_weight_,
+                  row_of(slope, i), all_of(p));
+  return value;
+}
+
 void SolveProblem::pair_block(Point& point, std::size_t set, Index piece, double& value,
                               Vector& gradient) const {
   const PairPiece pairs = pair_piece(set, piece);
@@ -157,6 +178,8 @@ void SolveProblem::pair_block(Point& point, std::size_t set, Index piece, double
       keeps_tapes_ ? point.pair_tapes[set][static_cast<std::size_t>(piece)] : own;
   Matrix z, dz;
   pairs.logits(point.theta, z, dz, tape);
+  Matrix anchor;
+  if (shared_) value += shared_rows(piece * piece_rows(head_), z, anchor);
   PairTerm term(head_.outputs());
   for (Index i = 0; i < pairs.rows(); ++i) {
     const Index entry = piece * piece_rows(head_) + i;
@@ -164,6 +187,7 @@ void SolveProblem::pair_block(Point& point, std::size_t set, Index piece, double
                   row_of(dz, i), row_of(point.c[set], entry),
                   row_of(point.difference[set], entry));
   }
+  if (shared_) z += anchor;
   pairs.vjp(point.theta, tape, z, dz, gradient);
 }
 

@@ -59,6 +59,7 @@ class SolveProblem {
   void add_rows(Point& point) const;
   void add_pairs(Point& point, std::size_t set) const;
   void add_gaps(Point& point) const;
+  double shared_rows(Index first, const Matrix& z, Matrix& slope) const;
   void pair_block(Point& point, std::size_t set, Index piece, double& value,
                   Vector& gradient) const;
   [[nodiscard]] Vector row_product(const Point& point, const Vector& v) const;
@@ -86,6 +87,7 @@ class SolveProblem {
   Matrix p_old_;           // rows x classes
   Matrix z_old_;           // rows x outputs; networks only
   bool keeps_tapes_ = false;
+  bool shared_ = false;  // a network's rows are the c side of its one set: swept once
   std::vector<double> pair_total_;  // per set
   std::vector<std::vector<Delta>>
       deltas_;  // per set and block; empty where they are made anew

@@ -17,13 +17,19 @@ Vector SolveProblem::pair_product(const Point& point, const Vector& v, std::size
         keeps_tapes_ ? point.pair_tapes[set][static_cast<std::size_t>(piece)] : own;
     pairs.jvp(point.theta, tape, v, u, du);
     PairTerm term(head_.outputs());
+    Vector held(head_.outputs());
     for (Index i = 0; i < pairs.rows(); ++i) {
       const Index entry = piece * piece_rows(head_) + i;
+      if (shared_) {
+        apply_slope(row_of(point.c[set], entry), row_of(u, i), all_of(held));
+        held *= hold_scale * options_.anchor * rows_.weight_of(entry) / row_weight_;
+      }
       PairScale scale = pair_scale(set, entry);
       scale.fit *= hold_scale;
       scale.pull *= 2;
       term.curvature(scale, exact, row_of(point.c[set], entry),
                      row_of(point.difference[set], entry), row_of(u, i), row_of(du, i));
+      if (shared_) u.row(i) += held.transpose();
     }
     pairs.vjp(point.theta, tape, u, du, state.vector);
   };
@@ -60,7 +66,7 @@ Vector SolveProblem::row_product(const Point& point, const Vector& v) const {
 Vector SolveProblem::product(const Point& point, const Vector& v, double hold_scale,
                              bool exact) const {
   Vector result = hold_scale * options_.mu * v;
-  if (options_.anchor > 0) result += hold_scale * row_product(point, v);
+  if (options_.anchor > 0 && !shared_) result += hold_scale * row_product(point, v);
   for (std::size_t s = 0; s < pairs_.size(); ++s)
     result += pair_product(point, v, s, hold_scale, exact);
   for (std::size_t k = 0; k < options_.gaps.size(); ++k) {

@@ -181,6 +181,28 @@ TEST(SolveNetwork, TheProductIsGaussNewtons) {
     }
 }
 
+// Rows that are the pairs' c side are swept once: the same as a copy of them.
+TEST(SolveNetwork, RowsOfThePairsCountLikeAnyOthers) {
+  for (const Index outputs : {1, 3}) {
+    const NetworkProblem n({.rows = 600, .outputs = outputs}, Activation::tanh);
+    const SmallProblem copy = small_problem({.rows = 600, .outputs = outputs});
+    ASSERT_EQ(n.p.rows.X, n.p.pairs[0].c.X);
+    ASSERT_NE(copy.rows.X, n.p.rows.X);
+    const SolveOptions options{
+        .anchor = 1.1, .fit = 0.6, .lambda = 1.9, .mu = 0.2, .gaps = {}};
+    const Exec exec;
+    const SolveProblem same(n.head, n.theta0, n.p.rows, n.p.pairs, options, exec),
+        other(n.head, n.theta0, copy.rows, n.p.pairs, options, exec);
+    const Vector theta = moved(n.theta0, 0.3), v = moved(Vector::Zero(theta.size()), 1);
+    const auto a = same.at(theta), b = other.at(theta);
+    EXPECT_CLOSE(a.value, b.value, 1e-12);
+    EXPECT_CLOSE(a.gradient, b.gradient, 1e-11);
+    EXPECT_CLOSE(same.product(a, v, 1.7, false), other.product(b, v, 1.7, false), 1e-11);
+    EXPECT_TRUE(a.row_tapes.empty());
+    EXPECT_FALSE(b.row_tapes.empty());
+  }
+}
+
 // The last layer of a network is a linear head on what the layers below give: value and the
 // last layer's part of gradient and product are the linear problem's.
 TEST(SolveNetwork, TheLastLayerIsALinearProblem) {
