@@ -44,9 +44,15 @@ class ColouredDigits final : public Features {
  private:
   void render(Index row, float* to) const {
     const auto image = digits_.image(row);
-    for (const float channel : colours_.paint[static_cast<std::size_t>(row)]) {
-      const float scale = channel / 255;
-      for (const std::uint8_t grey : image) *to++ = scale * static_cast<float>(grey);
+    const Index pixels = digits_.pixels;
+    const Colour& paint = colours_.paint[static_cast<std::size_t>(row)];
+    // Grey values as floats first, where red will stand: loops from floats to floats are
+    // vectorised, those that read bytes while they write are not.
+    std::copy(image.begin(), image.end(), to);
+    for (const Index channel : {2, 1, 0}) {
+      const float scale = paint[static_cast<std::size_t>(channel)] / 255;
+      float* const out = to + channel * pixels;
+      for (Index j = 0; j < pixels; ++j) out[j] = scale * to[j];
     }
   }
 
