@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "fmd/unlearn/solve.h"
@@ -66,12 +68,16 @@ Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
                   .labels = settings.number("fit") > 0,
                   .rows = stage.edit.pairs.c.X->rows(),
                   .chosen = candidates[best].setting};
-  // What one solve takes, from the trained head on and with nothing known before.
-  if (!adam) {
+  // What one solve takes, from the trained head on and with nothing known before. Short
+  // ones are run up to five times and the shortest counts: the others were interrupted.
+  double total = 0;
+  for (int run = 0; !adam && run < 5 && total < 0.2; ++run) {
     const double begun = seconds_now(), cpu_begun = cpu_now();
     (void)solve_once(stage, settings, lambdas[best], exec, {});
-    outcome.seconds = seconds_now() - begun;
-    outcome.cpu = cpu_now() - cpu_begun;
+    const double took = seconds_now() - begun, cpu_took = cpu_now() - cpu_begun;
+    outcome.seconds = run == 0 ? took : std::min(outcome.seconds, took);
+    outcome.cpu = run == 0 ? cpu_took : std::min(outcome.cpu, cpu_took);
+    total += took;
   }
   return outcome;
 }
