@@ -48,7 +48,7 @@ class ColouredDigits final : public Features {
     const Colour& paint = colours_.paint[static_cast<std::size_t>(row)];
     // Grey values as floats first, where red will stand: loops from floats to floats are
     // vectorised, those that read bytes while they write are not.
-    std::copy(image.begin(), image.end(), to);
+    std::copy_n(image.begin(), pixels, to);
     for (const Index channel : {2, 1, 0}) {
       const float scale = paint[static_cast<std::size_t>(channel)] / 255;
       float* const out = to + channel * pixels;
