@@ -89,7 +89,7 @@ std::string case_table(const ReproducedCase& c, const std::vector<std::string>& 
   if (!c.facts.empty()) {
     text += "\n";
     for (const auto& [name, mean] : c.facts)
-      text += fmt::format("{}{}: {:.4g}", name == c.facts.begin()->first ? "" : ", ", name,
+      text += fmt::format("{}{}: {:.6g}", name == c.facts.begin()->first ? "" : ", ", name,
                           mean.mean);
     text += "\n";
   }
