@@ -32,6 +32,8 @@
 namespace fmd {
 namespace {
 
+using repro::OwnedPairs, repro::OwnedRows, repro::Score, repro::Side;
+
 double gemm_rate() {
   const int n = 1024;
   const double one = 1, zero = 0;
@@ -183,16 +185,16 @@ void equation_9(benchmark::State& state) {
   const Painted edit = paint(test, 0, 4000), holdout = paint(test, 4000, 5000);
   Score before, after;
   bench::run(state, [&] {
-    Stage stage;
+    repro::Stage stage;
     const TopLayers top = top_layers(network, theta, 1);
     stage.head = top.head;
     stage.theta = top.theta;
     stage.edit = through_layers(network, theta, edit);
     stage.holdout = through_layers(network, theta, holdout);
-    const Direction direction = pairs_direction(stage, true, {});
-    const Outcome outcome = take_step(stage, direction, false, {}, {});
-    before = score(*stage.head, stage.theta, stage.holdout, {});
-    after = score(*stage.head, outcome.theta, stage.holdout, {});
+    const repro::NewtonDirection direction = repro::pairs_direction(stage, true, {});
+    const repro::Outcome outcome = repro::take_step(stage, direction, false, {}, {});
+    before = repro::score(*stage.head, stage.theta, stage.holdout, {});
+    after = repro::score(*stage.head, outcome.theta, stage.holdout, {});
   });
   state.counters["accuracy_before"] = before.accuracy;
   state.counters["accuracy"] = after.accuracy;
