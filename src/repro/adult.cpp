@@ -30,7 +30,6 @@ Table some_rows(const Table& table, std::span<const Index> order, Index first, I
 
 AdultIncome::AdultIncome(World& world, const Unit& unit, const Exec& exec)
     : exec_(exec), attribute_(unit.settings.word("attribute")) {
-  exec_.seed = unit.seed;
   const Settings& s = unit.settings;
   task_ = find_dataset("adult").task;
   task_.unseen = Unseen::bucket;
@@ -196,8 +195,6 @@ std::string AdultIncome::pareto(const Settings& settings) {
 
 UnitResult run_adult(World& world, const Unit& unit, const Exec& exec) {
   AdultIncome adult(world, unit, exec);
-  Exec seeded = exec;
-  seeded.seed = unit.seed;
   UnitResult result;
   result.rows = run_rows(
       unit, [&](Index layers) -> const Stage& { return adult.stage(layers); },
@@ -208,7 +205,7 @@ UnitResult run_adult(World& world, const Unit& unit, const Exec& exec) {
         if (row.method == "retrained") return adult.retrained(row.id);
         return adult.rival(row.id, row.method);
       },
-      seeded);
+      exec);
   result.facts = adult.facts();
   if (unit.settings.has("pictures")) result.pictures = adult.pareto(unit.settings);
   return result;

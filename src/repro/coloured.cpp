@@ -15,9 +15,22 @@ class ColouredDigits final : public Features {
   [[nodiscard]] Index cols() const override { return 3 * digits_.pixels; }
 
   [[nodiscard]] FeatureBlock block(Index b, Scratch& scratch) const override {
-    const Index first = b * kBlockRows, count = std::min(kBlockRows, rows() - first);
+    const Index first = b * kBlockRows;
+    return rendered(first, std::min(kBlockRows, rows() - first), scratch,
+                    [&](Index i) { return first + i; });
+  }
+  [[nodiscard]] FeatureBlock gather(std::span<const Index> rows,
+                                    Scratch& scratch) const override {
+    return rendered(0, std::ssize(rows), scratch,
+                    [&](Index i) { return rows[static_cast<std::size_t>(i)]; });
+  }
+
+ private:
+  template <typename RowOf>
+  FeatureBlock rendered(Index first, Index count, Scratch& scratch,
+                        const RowOf& row_of) const {
     scratch.dense.resize(static_cast<std::size_t>(count * cols()));
-    for (Index i = 0; i < count; ++i) render(first + i, scratch.dense.data() + i * cols());
+    for (Index i = 0; i < count; ++i) render(row_of(i), scratch.dense.data() + i * cols());
     return {.first = first,
             .rows = count,
             .cols = cols(),
@@ -26,22 +39,7 @@ class ColouredDigits final : public Features {
             .column = {},
             .value = {}};
   }
-  [[nodiscard]] FeatureBlock gather(std::span<const Index> rows,
-                                    Scratch& scratch) const override {
-    const auto count = static_cast<Index>(rows.size());
-    scratch.dense.resize(static_cast<std::size_t>(count * cols()));
-    for (Index i = 0; i < count; ++i)
-      render(rows[static_cast<std::size_t>(i)], scratch.dense.data() + i * cols());
-    return {.first = 0,
-            .rows = count,
-            .cols = cols(),
-            .dense = scratch.dense.data(),
-            .start = {},
-            .column = {},
-            .value = {}};
-  }
 
- private:
   void render(Index row, float* to) const {
     const auto image = digits_.image(row);
     const Index pixels = digits_.pixels;

@@ -83,7 +83,6 @@ ColouredMnist::ColouredMnist(World& world, const Unit& unit, const Exec& exec)
     : exec_(exec),
       copies_(unit.settings.count("copies")),
       network_({3 * world.test_digits().pixels, 100, 100, 100, 10}, Activation::relu) {
-  exec_.seed = unit.seed;
   Rng rng(unit.seed, "training digits");
   std::vector<Index> rows = permutation(world.train_digits().size(), rng);
   rows.resize(std::min(rows.size(), at(unit.settings.count("train_digits"))));
@@ -216,8 +215,7 @@ Measured ColouredMnist::from_scratch(const SpecRow& row, const Settings& setting
   options.l2 = 0;
   options.epochs = static_cast<int>(settings.count("scratch_epochs"));
   options.batch = std::min<Index>(256, std::max<Index>(8, set.digits.size() / 8));
-  Exec exec = exec_;
-  const AdamResult trained = train_adam(network_, both.rows(), options, exec);
+  const AdamResult trained = train_adam(network_, both.rows(), options, exec_);
   const double seconds = seconds_now() - start;
   Side report{{make_coloured(report_.digits, report_.uniform), report_.digits.label},
               {make_coloured(report_.digits, report_.own),
@@ -236,14 +234,12 @@ Measured ColouredMnist::from_scratch(const SpecRow& row, const Settings& setting
 UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec) {
   ColouredMnist colours(world, unit, exec);
   UnitResult result;
-  Exec seeded = exec;
-  seeded.seed = unit.seed;
   result.rows = run_rows(
       unit, [&](Index layers) -> const Stage& { return colours.stage(layers); },
       [&](const SpecRow& row, const Settings& settings) {
         return colours.from_scratch(row, settings);
       },
-      seeded);
+      exec);
   result.facts = colours.facts();
   return result;
 }

@@ -57,6 +57,7 @@ struct Unit {
   [[nodiscard]] Settings of(const SpecRow& row) const;
 };
 
+// exec.seed is the unit's.
 using Experiment = UnitResult (*)(World&, const Unit&, const Exec&);
 // By the name that a spec gives. Throws Error(bad_task).
 [[nodiscard]] Experiment find_experiment(const std::string& name);

@@ -145,7 +145,9 @@ ReproducedTable reproduce(const std::string& name, const ReproduceOptions& optio
         continue;
       }
       const double start = seconds_now();
-      units.push_back(run(world, unit, exec));
+      Exec seeded = exec;
+      seeded.seed = seed;
+      units.push_back(run(world, unit, seeded));
       cache.add(key, units.back());
       if (options.say)
         options.say(fmt::format("{} {}, seed {} ({} of {}): {:.0f} s", spec.name, c.name,

@@ -41,8 +41,6 @@ Vector steps_in_parts(const Stage& stage, const Rows& curvature_rows, Index part
 // The same rows with more and more of the D_ex digits: ids are "row@pairs".
 UnitResult run_samples(World& world, const Unit& unit, const Exec& exec) {
   ColouredMnist colours(world, unit, exec);
-  Exec seeded = exec;
-  seeded.seed = unit.seed;
   UnitResult result;
   for (const double size : unit.settings.list("sizes")) {
     colours.use(static_cast<Index>(size));
@@ -51,7 +49,7 @@ UnitResult run_samples(World& world, const Unit& unit, const Exec& exec) {
         [&](const SpecRow& row, const Settings& settings) {
           return colours.from_scratch(row, settings);
         },
-        seeded);
+        exec);
     for (Measured& row : rows) {
       row.id += fmt::format("@{:.0f}", size);
       result.rows.push_back(std::move(row));
@@ -64,8 +62,6 @@ UnitResult run_samples(World& world, const Unit& unit, const Exec& exec) {
 // Eq. 9 in parts with the inverse Hessian of the start, and with one that follows.
 UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
   ColouredMnist colours(world, unit, exec);
-  Exec seeded = exec;
-  seeded.seed = unit.seed;
   UnitResult result;
   result.rows = run_rows(
       unit, [&](Index layers) -> const Stage& { return colours.stage(layers); },
@@ -77,7 +73,7 @@ UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
         curvature.damping.external = true;
         const double start = seconds_now();
         const auto first =
-            make_inverse_hessian(*stage.head, both.rows(), stage.theta, curvature, seeded);
+            make_inverse_hessian(*stage.head, both.rows(), stage.theta, curvature, exec);
         const double factor_seconds = seconds_now() - start;
         std::vector<Candidate> candidates;
         double last = 0;
@@ -86,11 +82,11 @@ UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
           const double s =
               std::ldexp(1 / static_cast<double>(both.y.size()), static_cast<int>(power));
           candidates.push_back({steps_in_parts(stage, both.rows(), settings.count("parts"),
-                                               s, refreshed, *first, seeded),
+                                               s, refreshed, *first, exec),
                                 fmt::format("s = 2^{:.0f}/n", power)});
           last = seconds_now() - begun;
         }
-        const std::size_t best = choose(stage, candidates, rule_of(settings), seeded);
+        const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
         Outcome outcome;
         outcome.theta = candidates[best].theta;
         outcome.chosen = candidates[best].setting;
@@ -98,9 +94,9 @@ UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
         outcome.choosing = seconds_now() - start;
         outcome.labels = true;
         outcome.rows = stage.edit.pairs.c.X->rows();
-        return report(row.id, stage, outcome, seeded);
+        return report(row.id, stage, outcome, exec);
       },
-      seeded);
+      exec);
   result.facts = colours.facts();
   return result;
 }

@@ -109,7 +109,6 @@ Digits halved(const Digits& digits) {
 }  // namespace
 
 Toy::Toy(World& world, const Unit& unit, const Exec& exec) : exec_(exec) {
-  exec_.seed = unit.seed;
   const bool small = unit.settings.has("halve");
   const Settings& s = unit.settings;
   std::vector<Index> rows = threes_and_eights(world.train_digits());
@@ -232,14 +231,12 @@ Vector Toy::on_pixels(const Vector& span_theta) const {
 
 UnitResult run_toy(World& world, const Unit& unit, const Exec& exec) {
   Toy toy(world, unit, exec);
-  Exec seeded = exec;
-  seeded.seed = unit.seed;
   UnitResult result;
   result.rows = run_rows(
       unit, [&](Index layers) -> const Stage& { return toy.stage(layers == 0); },
       [&](const SpecRow& row, const Settings& settings) {
         // Logistic regression on both sides of the pairs and nothing else.
-        const double start = seconds_now();
+        const double start = seconds_now(), cpu = cpu_now();
         const Stage& stage = toy.stage(false);
         const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
         TrainOptions options;
@@ -247,19 +244,20 @@ UnitResult run_toy(World& world, const Unit& unit, const Exec& exec) {
         options.relative_gradient = 1e-6;
         const LinearHead head(both.X->cols(), 1);
         Outcome outcome;
-        outcome.theta = train_linear(head, both.rows(), options, seeded).theta;
+        outcome.theta = train_linear(head, both.rows(), options, exec).theta;
         outcome.seconds = seconds_now() - start;
+        outcome.cpu = cpu_now() - cpu;
         outcome.labels = true;
         outcome.rows = stage.edit.pairs.c.X->rows();
-        return report(row.id, stage, outcome, seeded);
+        return report(row.id, stage, outcome, exec);
       },
-      seeded);
+      exec);
   for (std::size_t i = 0; i < result.rows.size(); ++i)
     if (unit.of(unit.spec->rows[i]).has("layers"))
       result.rows[i].value["seconds"] += toy.span_seconds();
   result.facts = toy.facts();
   if (unit.settings.has("pictures"))
-    result.pictures = toy.pictures(solved(toy.stage(true), unit.settings, seeded).theta);
+    result.pictures = toy.pictures(solved(toy.stage(true), unit.settings, exec).theta);
   return result;
 }
 
