@@ -14,9 +14,8 @@ namespace {
 
 // Training rows, and pairs and groups to measure on.
 struct Setting {
-  test::Problem train, c, cbar;
-  std::vector<std::int32_t> group;
-  PairSet pairs;
+  test::Problem train;
+  test::PairProblem measured;
   LinearHead head;
   Vector theta;
   double l2 = 1e-2;
@@ -24,21 +23,14 @@ struct Setting {
   Setting(Index rows, Index classes, bool weighted = false)
       : train(test::random_problem(
             {.rows = rows, .cols = 4, .classes = classes, .weighted = weighted})),
-        c(test::random_problem({.rows = 300, .cols = 4, .classes = classes, .seed = 8})),
-        cbar(test::random_problem({.rows = 300, .cols = 4, .classes = classes, .seed = 9})),
+        measured(300, 4, classes),
         head(4, classes == 2 ? 1 : classes) {
-    for (Index i = 0; i < 300; ++i) {
-      pairs.unit.push_back(i);
-      pairs.weight.push_back(1);
-      group.push_back(static_cast<std::int32_t>(i % 2));
-    }
-    cbar.y = c.y;
-    pairs.c = c.rows();
-    pairs.cbar = cbar.rows();
     theta =
         train_linear(head, train.rows(), {.l2 = l2, .relative_gradient = 1e-12}, {}).theta;
   }
-  [[nodiscard]] MeasureData data() const { return {&pairs, c.rows(), group}; }
+  [[nodiscard]] MeasureData data() const {
+    return {&measured.pairs, measured.c.rows(), measured.group};
+  }
   [[nodiscard]] InfluenceOptions options(Solver solver = Solver::cholesky) const {
     return {{.solver = solver, .l2 = l2, .tolerance = 1e-12}};
   }

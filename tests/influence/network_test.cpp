@@ -16,9 +16,8 @@ namespace {
 
 // A small network, trained a little, with pairs to measure on.
 struct Network {
-  test::Problem train, c, cbar;
-  std::vector<std::int32_t> group;
-  PairSet pairs;
+  test::Problem train;
+  test::PairProblem measured;
   MlpHead head;
   Vector theta;
   double l2;
@@ -27,18 +26,9 @@ struct Network {
           int epochs = 30)
       : train(test::random_problem(
             {.rows = rows, .cols = 4, .classes = classes, .weighted = true})),
-        c(test::random_problem({.rows = 120, .cols = 4, .classes = classes, .seed = 8})),
-        cbar(test::random_problem({.rows = 120, .cols = 4, .classes = classes, .seed = 9})),
+        measured(120, 4, classes),
         head({4, 5, classes == 2 ? 1 : classes}, activation),
         l2(ridge) {
-    for (Index i = 0; i < 120; ++i) {
-      pairs.unit.push_back(i);
-      pairs.weight.push_back(1);
-      group.push_back(static_cast<std::int32_t>(i % 2));
-    }
-    cbar.y = c.y;
-    pairs.c = c.rows();
-    pairs.cbar = cbar.rows();
     theta =
         train_adam(head, train.rows(),
                    {.l2 = l2, .epochs = epochs, .learning_rate = .01, .validation = 0}, {})
@@ -46,7 +36,7 @@ struct Network {
   }
   Network(const Network&) = delete;
   [[nodiscard]] BiasTarget target(const BiasMeasure& measure) const {
-    return {&measure, {&pairs, c.rows(), group}};
+    return {&measure, {&measured.pairs, measured.c.rows(), measured.group}};
   }
 };
 

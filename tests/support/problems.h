@@ -85,4 +85,27 @@ inline Vector random_vector(Index size, std::uint64_t seed, double scale = 1) {
   return v;
 }
 
+// Pairs of random rows with labels of their own and two groups, to measure a bias on.
+// Refers to itself: stays where it is made.
+struct PairProblem {
+  Problem c, cbar;
+  std::vector<std::int32_t> group;
+  PairSet pairs;
+
+  PairProblem(Index count, Index cols, Index classes)
+      : c(random_problem({.rows = count, .cols = cols, .classes = classes, .seed = 8})),
+        cbar(random_problem({.rows = count, .cols = cols, .classes = classes, .seed = 9})) {
+    for (Index i = 0; i < count; ++i) {
+      pairs.unit.push_back(i);
+      pairs.weight.push_back(1);
+      group.push_back(static_cast<std::int32_t>(i % 2));
+    }
+    cbar.y = c.y;
+    pairs.c = c.rows();
+    pairs.cbar = cbar.rows();
+  }
+  PairProblem(const PairProblem&) = delete;
+  PairProblem& operator=(const PairProblem&) = delete;
+};
+
 }  // namespace fmd::test
