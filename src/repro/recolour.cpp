@@ -11,6 +11,17 @@ namespace {
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
+// Digits that one thread takes: fewer than a block, as a few thousand are all there are.
+constexpr Index kPiece = 512;
+
+// body(first, count) for each piece of the rows.
+template <typename Body>
+void for_each_piece(Index rows, const Exec& exec, const Body& body) {
+  exec.for_each((rows + kPiece - 1) / kPiece, [&](Index piece) {
+    body(piece * kPiece, std::min(kPiece, rows - piece * kPiece));
+  });
+}
+
 // f(W a + b) of one hidden layer, from rows x below to rows x width.
 void next_layer(const MlpHead& network, const Vector& theta, Index layer, Matrix& a) {
   const Index below = network.widths()[at(layer)], width = network.widths()[at(layer) + 1];
@@ -45,8 +56,7 @@ Recolouring::Recolouring(const MlpHead& network, const Vector& theta, const Digi
   const Index pixels = digits.pixels, inputs = network.inputs();
   require_size("recolour", "theta", theta.size(), network.parameters());
   require_size("recolour", "the network's input", inputs, 3 * pixels);
-  exec.for_each(block_count(rows_), [&](Index b) {
-    const Index first = b * kBlockRows, count = std::min(kBlockRows, rows_ - first);
+  for_each_piece(rows_, exec, [&](Index first, Index count) {
     Matrix grey(count, pixels), product(count, width_);
     for (Index i = 0; i < count; ++i) {
       const auto image = digits.image(first + i);
@@ -72,8 +82,7 @@ std::unique_ptr<Features> Recolouring::features(const Colours& colours, Index la
   const Index below = network_.layers() - layers, width = network_.widths()[at(below)];
   const Index inputs = network_.inputs();
   std::vector<float> values(at(rows_ * width));
-  exec.for_each(block_count(rows_), [&](Index b) {
-    const Index first = b * kBlockRows, count = std::min(kBlockRows, rows_ - first);
+  for_each_piece(rows_, exec, [&](Index first, Index count) {
     Matrix a(count, width_);
     for (Index i = 0; i < count; ++i) {
       const Colour& paint = colours.paint[at(first + i)];
