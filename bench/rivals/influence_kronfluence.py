@@ -17,7 +17,7 @@ from layers import unpack
 
 
 class Bias(Task):
-    """All pairs are one query: the flip gap itself."""
+    """All pairs are one query, a batch of one sample with a place for each row: the flip gap itself."""
 
     def compute_train_loss(self, batch, model, sample=False):
         X, y = batch
@@ -28,7 +28,7 @@ class Bias(Task):
 
     def compute_measurement(self, batch, model):
         pairs, y = batch
-        p = model(pairs[0].reshape(-1, pairs.shape[-1])).softmax(1).reshape(-1, 2, 10)
+        p = model(pairs.flatten(1, 2)).softmax(2).reshape(-1, 2, 10)
         p = p.gather(2, y[0][:, None, None].expand(-1, 2, 1))
         return (p[:, 0] - p[:, 1]).abs().mean()
 
@@ -60,7 +60,9 @@ def ekfac(job):
             analyzer.compute_pairwise_scores("scores", "ekfac", query, train, per_device_query_batch_size=1,
                                              per_device_train_batch_size=4096, score_args=ScoreArguments())
             # Its score is grad B . H^-1 grad L_k, the change of B without the row is that / n.
-            return analyzer.load_pairwise_scores("scores")["all_modules"][0].numpy() / len(y)
+            found = analyzer.load_pairwise_scores("scores")["all_modules"]
+            assert found.shape == (1, len(y)), found.shape
+            return found[0].numpy() / len(y)
         finally:
             shutil.rmtree(folder)
     return scores

@@ -7,6 +7,7 @@
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "model/block_loss.h"
+#include "model/layer_slopes.h"
 
 namespace fmd {
 namespace {
@@ -80,18 +81,12 @@ class BlockSums {
   }
 
   void add_outputs(const Tape& tape, const Matrix& h, Vector& sums) const {
-    Matrix delta = h;
-    for (std::size_t l = places_.size(); l-- > 0;) {
-      const Place& place = places_[l];
-      gemm(As::transposed, As::is, place.width, place.width, delta.rows(),
-           {delta.data(), place.width}, {delta.data(), place.width}, 1,
-           {sums.data() + place.g, place.width});
-      if (l == 0) return;
-      Matrix below(delta.rows(), place.below);
-      gemm(As::is, As::is, delta.rows(), place.below, place.width,
-           {delta.data(), place.width}, {theta_.data() + place.start, place.below + 1}, 0,
-           {below.data(), place.below});
-      delta = below.cwiseProduct(tape.slope[l - 1]);
+    const std::vector<Matrix> slopes = layer_slopes(head_.widths(), theta_, tape, h);
+    for (std::size_t l = 0; l < places_.size(); ++l) {
+      const Index width = places_[l].width;
+      gemm(As::transposed, As::is, width, width, slopes[l].rows(),
+           {slopes[l].data(), width}, {slopes[l].data(), width}, 1,
+           {sums.data() + places_[l].g, width});
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include "fmd/unlearn/solve.h"
 #include "unlearn/delta.h"
+#include "unlearn/layer_inverse.h"
 #include "unlearn/pieces.h"
 #include "unlearn/terms.h"
 
@@ -34,6 +35,7 @@ class SolveProblem {
   [[nodiscard]] Point at(const Vector& theta) const;
 
   [[nodiscard]] const Head& head() const { return head_; }
+  [[nodiscard]] double mu() const { return options_.mu; }
 
   // The Gauss-Newton matrix; linear heads only.
   struct Curvature {
@@ -46,6 +48,11 @@ class SolveProblem {
   // network's layers are not).
   [[nodiscard]] Vector product(const Point& point, const Vector& v, double hold_scale,
                                bool exact) const;
+
+  // What each layer's block of the two parts is made of; networks only. One random vector
+  // of signs stands for all outputs of a pair; gaps are left out, and rows of the anchor
+  // that are not those of the pairs count as if they were.
+  [[nodiscard]] LayerCurvature layers(const Point& point) const;
 
   // The diagonals of the two parts; linear heads only.
   struct Diagonal {
@@ -66,6 +73,11 @@ class SolveProblem {
   [[nodiscard]] Matrix pair_curvature(const Point& point, double fit, double lambda) const;
   [[nodiscard]] Vector pair_product(const Point& point, const Vector& v, std::size_t set,
                                     double hold_scale, bool exact) const;
+  struct LayerPiece;
+  [[nodiscard]] LayerPiece layer_piece(const Point& point, std::size_t set, Index piece,
+                                       Index rows) const;
+  void add_layers(const Point& point, std::size_t set, Index piece,
+                  LayerCurvature& into) const;
   [[nodiscard]] const Delta& delta(std::size_t set, Index b, Delta& spare) const;
   [[nodiscard]] PairPiece pair_piece(std::size_t set, Index piece) const {
     return {head_, pairs_[set], piece, deltas_[set]};

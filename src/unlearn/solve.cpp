@@ -15,10 +15,11 @@ constexpr double kSmallStep =
     1e-13;  // predicted fall of J, relative, that ends the iteration
 constexpr double kRounding = 1e-10;  // below this, a fall that does not come is rounding
 
-// The damping after a step that lowered J by `ratio` of what was predicted.
-double next_damping(double damping, double ratio) {
+// The damping after a step that lowered J by `ratio` of what was predicted. A network bends
+// sooner than the last step tells: there a sudden trust costs a step that is not taken.
+double next_damping(double damping, double ratio, bool linear) {
   if (ratio < 0.25) return 4 * damping;
-  if (ratio > 0.9) return damping / 10;
+  if (ratio > 0.9 && linear) return damping / 10;
   return ratio > 0.75 ? damping / 3 : damping;
 }
 
@@ -58,8 +59,8 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
     exec.report("solve", ++s.iterations, options.max_iterations);
     auto trial = problem.at(run.point.theta + step.change);
     if (step.predicted > 0 && lower(trial, run.point)) {
-      damping =
-          std::max(1e-14, next_damping(damping, (value - trial.value) / step.predicted));
+      const double ratio = (value - trial.value) / step.predicted;
+      damping = std::max(1e-14, next_damping(damping, ratio, problem.head().linear()));
       const bool little = value - trial.value < options.min_fall * value;
       run.point = std::move(trial);
       model.moved();

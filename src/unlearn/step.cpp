@@ -39,12 +39,20 @@ void StepModel::renew(const SolveProblem::Point& point) {
   ++formed_;
 }
 
+void StepModel::renew_layers(const SolveProblem::Point& point, double damping) {
+  if (old_ || !layers_) layers_ = problem_.layers(point);
+  old_ = false;
+  layer_inverse_ =
+      LayerInverse(*layers_, 1 + damping, ridge_ + problem_.mu() * (1 + damping));
+}
+
 StepModel::Step StepModel::step(const SolveProblem::Point& point, double damping,
                                 double residual) {
   const bool far = damping >= kFar;
   if (!linear_) {
     if (mean_hold_ < 0) mean_hold_ = mean_hold(point);
     ridge_ = damping * mean_hold_;
+    renew_layers(point, damping);
     return conjugate_gradients(point, damping, residual, false);
   }
   if (!dense_) {
@@ -89,7 +97,7 @@ bool StepModel::factor(double damping) {
 }
 
 void StepModel::precondition(Vector& v) const {
-  if (!linear_) return;
+  if (!linear_) return layer_inverse_.apply(v);
   if (!dense_) {
     v = v.cwiseQuotient(diagonal_);
     return;

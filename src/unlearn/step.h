@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "unlearn/problem.h"
 
 namespace fmd {
@@ -11,8 +13,9 @@ namespace fmd {
 // derivatives, B is exact: conjugate gradients on its products, with the last factor as the
 // preconditioner, so that one matrix serves many steps. Linear heads that are too large for
 // a matrix use the products in both cases, preconditioned by the diagonal. Networks use
-// Gauss-Newton's products everywhere, and damping adds its share of hold's mean curvature
-// in all directions: those that hold does not see are bent all the same.
+// Gauss-Newton's products everywhere, preconditioned layer by layer (layer_inverse.h), and
+// damping adds its share of hold's mean curvature in all directions: those that hold does
+// not see are bent all the same.
 class StepModel {
  public:
   StepModel(const SolveProblem& problem, Index max_dense);
@@ -38,6 +41,7 @@ class StepModel {
  private:
   [[nodiscard]] double mean_hold(const SolveProblem::Point& point) const;
   void renew(const SolveProblem::Point& point);
+  void renew_layers(const SolveProblem::Point& point, double damping);
   bool factor(double damping);
   void precondition(Vector& v) const;
   [[nodiscard]] Step direct(const Vector& gradient, double damping) const;
@@ -56,6 +60,8 @@ class StepModel {
   Matrix factor_;
   double factor_damping_ = -1;  // of factor_; -1 = none
   Vector diagonal_;             // of large heads
+  std::optional<LayerCurvature> layers_;
+  LayerInverse layer_inverse_;
 };
 
 }  // namespace fmd

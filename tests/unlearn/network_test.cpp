@@ -181,6 +181,89 @@ TEST(SolveNetwork, TheProductIsGaussNewtons) {
     }
 }
 
+// Sums of LayerCurvature from their definitions. The slopes by what a layer adds up are
+// those by its intercepts; over random signs they are sums over the outputs.
+Vector explicit_layers(const NetworkProblem& n, const SolveOptions& o,
+                       const Vector& theta) {
+  const Index outputs = n.head.outputs();
+  const double classes = outputs == 1 ? 2 : 1;
+  LayerCurvature all(n.head.widths());
+  for (const PairSet& set : n.p.pairs) {
+    const Matrix Jc = jacobian(n.head, set.c, theta),
+                 Jb = jacobian(n.head, set.cbar, theta);
+    const Matrix pc = scores(n.head, set.c, theta), pb = scores(n.head, set.cbar, theta);
+    for (std::size_t l = 0; l < all.layers.size(); ++l) {
+      const auto& layer = all.layers[l];
+      const Index width = layer.hold.size, below = layer.inputs.size;
+      const auto incoming = [&](const Rows& rows, Index i) -> Matrix {
+        Scratch scratch;
+        const FeatureBlock block = rows.block(0, scratch);
+        Matrix a = Matrix::Zero(block.rows, below - 1);
+        if (l > 0)
+          n.head.hidden(block, theta, static_cast<Index>(l), a);
+        else
+          for (Index r = 0; r < block.rows; ++r)
+            for_each_entry(block, r, [&](Index j, double x) { a(r, j) = x; });
+        Matrix row = Matrix::Ones(1, below);
+        row.leftCols(below - 1) = a.row(i);
+        return row;
+      };
+      for (Index i = 0; i < set.size(); ++i) {
+        const double w = static_cast<double>(set.weight[static_cast<std::size_t>(i)]) /
+                         set.total_weight() / static_cast<double>(n.p.pairs.size());
+        Matrix c(outputs, width), b(outputs, width);
+        for (Index k = 0; k < width; ++k) {
+          const Index intercept = layer.start + k * below + below - 1;
+          c.col(k) = Jc.col(intercept).segment(i * outputs, outputs);
+          b.col(k) = Jb.col(intercept).segment(i * outputs, outputs);
+        }
+        const Matrix Sc = slope_of(pc, i, outputs), Sb = slope_of(pb, i, outputs);
+        const auto add = [&](const Gram& gram, const Matrix& sum) {
+          Eigen::Map<Matrix>(all.sums.data() + gram.start, gram.size, gram.size) += w * sum;
+        };
+        const Matrix a = incoming(set.c, i), change = a - incoming(set.cbar, i);
+        add(layer.inputs, a.transpose() * a);
+        add(layer.input_change, change.transpose() * change);
+        add(layer.hold, (o.anchor + o.fit / 2) * c.transpose() * Sc * c +
+                            o.fit / 2 * b.transpose() * Sb * b);
+        const Matrix gc = Sc * c, gb = Sb * b, mean = (gc + gb) / 2, diff = gc - gb;
+        const double pull = 2 * o.lambda * classes;
+        add(layer.slope, pull * mean.transpose() * mean);
+        add(layer.slope_change, pull * diff.transpose() * diff);
+      }
+    }
+  }
+  return all.sums;
+}
+
+TEST(SolveNetwork, LayersAreWhatTheirDefinitionSays) {
+  const Exec exec;
+  for (const bool sparse : {false, true}) {
+    const NetworkProblem n({.rows = 30, .sparse = sparse, .sets = 2}, Activation::tanh);
+    const SolveOptions options = all_terms(n.p);
+    const Vector theta = moved(n.theta0, 0.2);
+    const SolveProblem problem(n.head, n.theta0, n.p.rows, n.p.pairs, options, exec);
+    EXPECT_CLOSE(problem.layers(problem.at(theta)).sums, explicit_layers(n, options, theta),
+                 1e-6);
+  }
+}
+
+// With several outputs one vector of signs stands for all: right in the mean.
+TEST(SolveNetwork, SignsOfLayersAreRightInTheMean) {
+  const Exec exec;
+  const NetworkProblem n({.rows = 1500, .outputs = 3}, Activation::tanh, {3});
+  const SolveOptions options = all_terms(n.p);
+  const SolveProblem problem(n.head, n.theta0, n.p.rows, n.p.pairs, options, exec);
+  const Vector found = problem.layers(problem.at(n.theta0)).sums,
+               expected = explicit_layers(n, options, n.theta0);
+  EXPECT_LT((found - expected).norm(), 0.05 * expected.norm());
+  const LayerCurvature places(n.head.widths());
+  for (const auto& layer : places.layers)
+    for (const Gram& gram : {layer.hold, layer.slope, layer.slope_change})
+      EXPECT_LT((gram.of(found) - gram.of(expected)).norm(),
+                0.2 * gram.of(expected).norm());
+}
+
 // Rows that are the pairs' c side are swept once: the same as a copy of them.
 TEST(SolveNetwork, RowsOfThePairsCountLikeAnyOthers) {
   for (const Index outputs : {1, 3}) {

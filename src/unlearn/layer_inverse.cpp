@@ -1,0 +1,103 @@
+#include "unlearn/layer_inverse.h"
+
+#include <cmath>
+
+#include "core/gemm.h"
+#include "fmd/curvature/inverse_hessian.h"
+
+namespace fmd {
+namespace {
+
+constexpr double kFloor = 1e-7;  // of the mean diagonal: directions that no pair shows
+
+double mean_diagonal(const Matrix& m) {
+  return m.cols() == 1 ? m.mean() : m.diagonal().mean();
+}
+
+void add_diagonal(Matrix& m, double value) {
+  if (m.cols() == 1)
+    m.array() += value;
+  else
+    m.diagonal().array() += value;
+}
+
+}  // namespace
+
+void Gram::add(const Matrix& X, Vector& sums) const {
+  if (full())
+    gemm(As::transposed, As::is, size, size, X.rows(), {X.data(), size}, {X.data(), size},
+         1, {sums.data() + start, size});
+  else
+    sums.segment(start, size) += X.colwise().squaredNorm().transpose();
+}
+
+LayerCurvature::LayerCurvature(const std::vector<Index>& widths) {
+  Index next = 0, parameters = 0;
+  const auto place = [&](Index size) {
+    const Gram gram{next, size};
+    next += gram.numbers();
+    return gram;
+  };
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
+    const Index inputs = widths[l] + 1, outputs = widths[l + 1];
+    layers.push_back({.start = parameters,
+                      .inputs = place(inputs),
+                      .input_change = place(inputs),
+                      .hold = place(outputs),
+                      .slope = place(outputs),
+                      .slope_change = place(outputs)});
+    parameters += inputs * outputs;
+  }
+  sums = Vector::Zero(next);
+}
+
+LayerInverse::LayerInverse(const LayerCurvature& curvature, double hold_scale,
+                           double ridge) {
+  const Vector& sums = curvature.sums;
+  for (const LayerCurvature::Layer& layer : curvature.layers) {
+    Matrix inputs = layer.inputs.of(sums);
+    Matrix outputs = hold_scale * layer.hold.of(sums) + layer.slope_change.of(sums);
+    const double in = mean_diagonal(inputs), out = mean_diagonal(outputs);
+    // As in K-FAC: each factor gets the part that is in proportion to its size.
+    const double balance = in > 0 && out > 0 ? std::sqrt(in / out) : 1;
+    const double root = std::sqrt(ridge);
+    add_diagonal(inputs, in > 0 ? root * balance + kFloor * in : 1);
+    add_diagonal(outputs, root / balance + kFloor * out);
+    if (!(mean_diagonal(outputs) > 0)) add_diagonal(outputs, 1);
+    layers_.push_back({layer.start, basis(inputs, layer.input_change.of(sums)),
+                       basis(outputs, layer.slope.of(sums))});
+  }
+}
+
+LayerInverse::Basis LayerInverse::basis(const Matrix& first, const Matrix& second) {
+  if (first.cols() == 1 && first.rows() > 1)
+    return {first.cwiseSqrt().cwiseInverse(), second.cwiseQuotient(first).col(0)};
+  GeneralisedEigen eigen = generalised_eigen(second, first);
+  return {std::move(eigen.vectors), eigen.values.cwiseMax(0.0)};
+}
+
+// V^T of each column.
+Matrix LayerInverse::into(const Basis& basis, const Matrix& columns) {
+  if (basis.vectors.cols() == 1) return basis.vectors.col(0).asDiagonal() * columns;
+  return basis.vectors.transpose() * columns;
+}
+
+// V of each column.
+Matrix LayerInverse::back(const Basis& basis, const Matrix& columns) {
+  if (basis.vectors.cols() == 1) return basis.vectors.col(0).asDiagonal() * columns;
+  return basis.vectors * columns;
+}
+
+void LayerInverse::apply(Vector& v) const {
+  for (const Layer& layer : layers_) {
+    const Index rows = layer.outputs.vectors.rows(), cols = layer.inputs.vectors.rows();
+    Eigen::Map<Matrix> block(v.data() + layer.start, rows, cols);
+    Matrix inside = into(layer.inputs, into(layer.outputs, block).transpose());
+    for (Index j = 0; j < cols; ++j)
+      inside.row(j).array() /=
+          1 + layer.inputs.values[j] * layer.outputs.values.transpose().array();
+    block = back(layer.outputs, back(layer.inputs, inside).transpose());
+  }
+}
+
+}  // namespace fmd
