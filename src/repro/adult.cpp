@@ -95,17 +95,6 @@ const Stage& AdultIncome::stage(Index layers) {
   return stages_.emplace(used, std::move(stage)).first->second;
 }
 
-Measured AdultIncome::score_of(const std::string& id, const Model& model,
-                               double seconds) const {
-  Stage stage;
-  stage.head = model.head;
-  stage.report = side(model, report_);
-  Outcome outcome;
-  outcome.theta = model.theta;
-  outcome.seconds = seconds;
-  return report(id, stage, outcome, exec_);
-}
-
 Vector AdultIncome::averaged() const {
   const Study study = make_study(model_, edit_, model_.task, true, exec_);
   const Attribute& attribute = study.attributes[at(study.find(attribute_))];
@@ -120,17 +109,18 @@ Vector AdultIncome::averaged() const {
 }
 
 Measured AdultIncome::average_column(const std::string& id) {
-  const double start = seconds_now();
-  Vector theta = averaged();
-  const double seconds = seconds_now() - start;
-  Measured row = score_of(id, with_theta(model_, std::move(theta)), seconds);
-  row.value["rows"] = static_cast<double>(edit_.rows());
-  return row;
+  const Stopwatch start;
+  Outcome outcome;
+  outcome.theta = averaged();
+  outcome.seconds = start.seconds();
+  outcome.cpu = start.cpu();
+  outcome.rows = edit_.rows();
+  return report(id, stage(0), outcome, exec_);
 }
 
 Measured AdultIncome::solve_from_average(const std::string& id, const Settings& settings) {
   const Stage& all = stage(0);
-  const double start = seconds_now();
+  const Stopwatch start;
   const Vector first = averaged();
   std::vector<Candidate> candidates;
   Outcome outcome;
@@ -140,26 +130,26 @@ Measured AdultIncome::solve_from_average(const std::string& id, const Settings& 
     options.lambda = lambda;
     options.mu = settings.number("mu");
     options.max_iterations = static_cast<int>(settings.count("max_iterations"));
-    const double begun = seconds_now(), cpu = cpu_now();
+    const Stopwatch begun;
     candidates.push_back({solve(*all.head, all.theta, all.edit.pairs.c.rows(),
                                 all.edit.pairs.sets, options, exec_, first)
                               .theta,
                           fmt::format("lambda = {:.4g}", lambda)});
-    outcome.seconds = seconds_now() - begun;
-    outcome.cpu = cpu_now() - cpu;
+    outcome.seconds = begun.seconds();
+    outcome.cpu = begun.cpu();
   }
   const std::size_t best = choose(all, candidates, rule_of(settings), exec_);
   outcome.theta = candidates[best].theta;
   outcome.chosen = candidates[best].setting;
-  outcome.choosing = seconds_now() - start;
+  outcome.choosing = start.seconds();
   outcome.rows = edit_.rows();
   return report(id, all, outcome, exec_);
 }
 
 Measured AdultIncome::retrained(const std::string& id) {
-  const double start = seconds_now();
+  const Stopwatch start;
   const Model model = train_without(model_, train_, {attribute_}, exec_).model;
-  const double seconds = seconds_now() - start;
+  const double seconds = start.seconds(), cpu = start.cpu();
   // It does not read the column: there is no flip gap to measure.
   const Study study = make_study(model, report_, model.task, true, exec_);
   const Matrix p = all_probabilities(*model.head, study.rows(), model.theta, exec_);
@@ -170,6 +160,7 @@ Measured AdultIncome::retrained(const std::string& id) {
   return {id,
           {{"accuracy", 100 * static_cast<double>(right) / static_cast<double>(p.rows())},
            {"seconds", seconds},
+           {"cpu", cpu},
            {"choosing", 0},
            {"rows", 0}},
           "",

@@ -33,8 +33,6 @@ class AdultIncome {
  private:
   [[nodiscard]] Vector averaged() const;
   [[nodiscard]] Side side(const Model& model, const Table& table) const;
-  [[nodiscard]] Measured score_of(const std::string& id, const Model& model,
-                                  double seconds) const;
 
   Exec exec_;
   std::string attribute_;

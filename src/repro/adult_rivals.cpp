@@ -49,9 +49,9 @@ Measured AdultIncome::rival(const std::string& id, const std::string& name) {
   problem.groups = 2;
   problem.attribute_features = attribute_features(model_, {&attribute});
   problem.edit = {last.edit.rows.rows(), last.edit.group};
-  const double start = seconds_now();
+  const Stopwatch start;
   const std::vector<BaselineCandidate> candidates = fit_baseline(name, problem, exec_);
-  const double seconds = seconds_now() - start;
+  const double seconds = start.seconds(), cpu = start.cpu();
   const auto scored = [&](const BaselineCandidate& candidate, const Side& side) {
     std::vector<std::int32_t> other;
     for (const std::int32_t g : side.group) other.push_back(1 - g);
@@ -70,6 +70,7 @@ Measured AdultIncome::rival(const std::string& id, const std::string& name) {
            {"parity", reached.parity},
            {"opportunity", reached.opportunity},
            {"seconds", seconds},
+           {"cpu", cpu},
            {"choosing", 0},
            {"rows", static_cast<double>(edit_.rows())}},
           candidates[best].setting,

@@ -201,7 +201,7 @@ const Stage& ColouredMnist::stage(Index layers) {
 }
 
 Measured ColouredMnist::from_scratch(const SpecRow& row, const Settings& settings) {
-  const double start = seconds_now(), cpu_start = cpu_now();
+  const Stopwatch start;
   const DigitSet& set = edit_;
   const auto own = make_coloured(set.digits, set.own);
   const Colours one = copy_of(set.other, copies_, 0);
@@ -216,7 +216,7 @@ Measured ColouredMnist::from_scratch(const SpecRow& row, const Settings& setting
   options.epochs = static_cast<int>(settings.count("scratch_epochs"));
   options.batch = std::min<Index>(256, std::max<Index>(8, set.digits.size() / 8));
   const AdamResult trained = train_adam(network_, both.rows(), options, exec_);
-  const double seconds = seconds_now() - start, cpu = cpu_now() - cpu_start;
+  const double seconds = start.seconds(), cpu = start.cpu();
   Side report{{make_coloured(report_.digits, report_.uniform), report_.digits.label},
               {make_coloured(report_.digits, report_.own),
                make_coloured(report_.digits, report_.other), report_.digits.label}};

@@ -51,15 +51,15 @@ Vector best_shift(const Matrix& z, const std::vector<std::int32_t>& y) {
 }  // namespace
 
 Outcome tempered(const Stage& stage, const Exec& exec) {
-  const double start = seconds_now();
+  const Stopwatch start;
   const LinearHead& head = linear(stage);
   const double T = best_temperature(head, stage.theta, stage.holdout.rows.rows(), exec);
-  return {temper(head, stage.theta, T), 0, 0, seconds_now() - start, false, 0,
+  return {temper(head, stage.theta, T), 0, 0, start.seconds(), false, 0,
           fmt::format("T = {:.3g}", T)};
 }
 
 Outcome intercepts(const Stage& stage, const Exec& exec) {
-  const double start = seconds_now(), cpu = cpu_now();
+  const Stopwatch start;
   const LinearHead& head = linear(stage);
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   const Matrix z = all_logits(head, both.rows(), stage.theta, exec);
@@ -73,13 +73,13 @@ Outcome intercepts(const Stage& stage, const Exec& exec) {
                   .chosen = ""};
   for (Index k = 0; k < head.outputs(); ++k)
     outcome.theta[k * (head.inputs() + 1) + head.inputs()] += shift[k];
-  outcome.seconds = seconds_now() - start;
-  outcome.cpu = cpu_now() - cpu;
+  outcome.seconds = start.seconds();
+  outcome.cpu = start.cpu();
   return outcome;
 }
 
 Outcome fine_tuned(const Stage& stage, const Settings& settings, const Exec& exec) {
-  const double start = seconds_now(), cpu = cpu_now();
+  const Stopwatch start;
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   AdamOptions options;
   options.l2 = 0;
@@ -87,8 +87,8 @@ Outcome fine_tuned(const Stage& stage, const Settings& settings, const Exec& exe
   const AdamResult result =
       train_adam(*stage.head, both.rows(), options, exec, stage.theta);
   return {result.theta,
-          seconds_now() - start,
-          cpu_now() - cpu,
+          start.seconds(),
+          start.cpu(),
           0,
           true,
           stage.edit.pairs.c.X->rows(),
@@ -96,7 +96,7 @@ Outcome fine_tuned(const Stage& stage, const Settings& settings, const Exec& exe
 }
 
 Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec) {
-  const double start = seconds_now(), cpu = cpu_now();
+  const Stopwatch start;
   const LinearHead& head = linear(stage);
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   const std::vector<double>& C = settings.list("dfr_C");
@@ -116,7 +116,7 @@ Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec) {
       candidates[c].theta.segment(k * d, d) = thetas[c];
   }
   const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
-  return {candidates[best].theta,       seconds_now() - start,   cpu_now() - cpu, 0, true,
+  return {candidates[best].theta,       start.seconds(),         start.cpu(), 0, true,
           stage.edit.pairs.c.X->rows(), candidates[best].setting};
 }
 

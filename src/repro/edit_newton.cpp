@@ -42,7 +42,7 @@ std::vector<double> row_influence(const Stage& stage, const std::string& measure
 
 NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
                                  const Exec& exec) {
-  const double start = seconds_now(), cpu = cpu_now();
+  const Stopwatch start;
   const LinearHead& head = linear(stage);
   const Rows train = stage.train.rows();
   const std::string measure = settings.word("measure");
@@ -67,13 +67,13 @@ NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
   }
   direction.step =
       newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta - stage.theta;
-  direction.seconds = seconds_now() - start;
-  direction.cpu = cpu_now() - cpu;
+  direction.seconds = start.seconds();
+  direction.cpu = start.cpu();
   return direction;
 }
 
 NewtonDirection pairs_direction(const Stage& stage, bool external, const Exec& exec) {
-  const double start = seconds_now(), cpu = cpu_now();
+  const Stopwatch start;
   const OwnedRows both = external ? both_sides(stage.edit.pairs.sets.front()) : OwnedRows();
   const Rows rows = external ? both.rows() : stage.train.rows();
   CurvatureOptions curvature;
@@ -87,7 +87,7 @@ NewtonDirection pairs_direction(const Stage& stage, bool external, const Exec& e
       make_inverse_hessian(*stage.head, rows, stage.theta, curvature, exec);
   const Vector g = unlearn_gradient(*stage.head, stage.theta, stage.edit.pairs.sets, exec);
   const Vector theta = newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta;
-  return {theta - stage.theta, seconds_now() - start, cpu_now() - cpu,
+  return {theta - stage.theta, start.seconds(), start.cpu(),
           static_cast<double>(rows.size()), stage.edit.pairs.sets.front().size()};
 }
 
@@ -101,7 +101,7 @@ Outcome take_step(const Stage& stage, const NewtonDirection& direction, bool pri
                   .rows = direction.used,
                   .chosen = "s = 1"};
   if (printed) return outcome;
-  const double start = seconds_now();
+  const Stopwatch start;
   std::vector<Candidate> candidates;
   for (int power = -16; power <= 16; ++power) {
     const double s = std::ldexp(1 / direction.rows, power);
@@ -111,7 +111,7 @@ Outcome take_step(const Stage& stage, const NewtonDirection& direction, bool pri
   const std::size_t best = choose(stage, candidates, rule, exec);
   outcome.theta = candidates[best].theta;
   outcome.chosen = candidates[best].setting;
-  outcome.choosing = seconds_now() - start;
+  outcome.choosing = start.seconds();
   return outcome;
 }
 

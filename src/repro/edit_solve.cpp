@@ -46,17 +46,17 @@ Vector solve_once(const Stage& stage, const Settings& settings, double lambda,
 }  // namespace
 
 Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
-  const double start = seconds_now();
+  const Stopwatch start;
   std::vector<Candidate> candidates;
   Vector last;  // each lambda starts where the one before ended
   const bool adam = settings.word("by") == "adam";
   std::vector<double> lambdas = settings.list("lambda");
   double seconds = 0, cpu = 0;
   for (const double lambda : lambdas) {
-    const double begun = seconds_now(), cpu_begun = cpu_now();
+    const Stopwatch begun;
     const Vector theta = solve_once(stage, settings, lambda, exec, last);
-    seconds = seconds_now() - begun;
-    cpu = cpu_now() - cpu_begun;
+    seconds = begun.seconds();
+    cpu = begun.cpu();
     candidates.push_back({theta, fmt::format("lambda = {:.4g}", lambda)});
     if (!adam) last = theta;
   }
@@ -64,7 +64,7 @@ Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
   Outcome outcome{.theta = candidates[best].theta,
                   .seconds = seconds,
                   .cpu = cpu,
-                  .choosing = seconds_now() - start,
+                  .choosing = start.seconds(),
                   .labels = settings.number("fit") > 0,
                   .rows = stage.edit.pairs.c.X->rows(),
                   .chosen = candidates[best].setting};
@@ -72,9 +72,9 @@ Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
   // ones are run up to five times and the shortest counts: the others were interrupted.
   double total = 0;
   for (int run = 0; !adam && run < 5 && total < 0.2; ++run) {
-    const double begun = seconds_now(), cpu_begun = cpu_now();
+    const Stopwatch begun;
     (void)solve_once(stage, settings, lambdas[best], exec, {});
-    const double took = seconds_now() - begun, cpu_took = cpu_now() - cpu_begun;
+    const double took = begun.seconds(), cpu_took = begun.cpu();
     outcome.seconds = run == 0 ? took : std::min(outcome.seconds, took);
     outcome.cpu = run == 0 ? cpu_took : std::min(outcome.cpu, cpu_took);
     total += took;

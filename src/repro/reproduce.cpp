@@ -144,15 +144,14 @@ ReproducedTable reproduce(const std::string& name, const ReproduceOptions& optio
         units.push_back(*known);
         continue;
       }
-      const double start = seconds_now();
+      const Stopwatch start;
       Exec seeded = exec;
       seeded.seed = seed;
       units.push_back(run(world, unit, seeded));
       cache.add(key, units.back());
       if (options.say)
         options.say(fmt::format("{} {}, seed {} ({} of {}): {:.0f} s", spec.name, c.name,
-                                seed, units.size(), options.seeds.size(),
-                                seconds_now() - start));
+                                seed, units.size(), options.seeds.size(), start.seconds()));
     }
     table.cases.push_back(summarise(spec, c, units));
   }

@@ -71,27 +71,29 @@ UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
         const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
         CurvatureOptions curvature;
         curvature.damping.external = true;
-        const double start = seconds_now();
+        const Stopwatch start;
         const auto first =
             make_inverse_hessian(*stage.head, both.rows(), stage.theta, curvature, exec);
-        const double factor_seconds = seconds_now() - start;
+        const double factor_seconds = start.seconds(), factor_cpu = start.cpu();
         std::vector<Candidate> candidates;
-        double last = 0;
+        double last = 0, last_cpu = 0;
         for (const double power : settings.list("powers")) {
-          const double begun = seconds_now();
+          const Stopwatch begun;
           const double s =
               std::ldexp(1 / static_cast<double>(both.y.size()), static_cast<int>(power));
           candidates.push_back({steps_in_parts(stage, both.rows(), settings.count("parts"),
                                                s, refreshed, *first, exec),
                                 fmt::format("s = 2^{:.0f}/n", power)});
-          last = seconds_now() - begun;
+          last = begun.seconds();
+          last_cpu = begun.cpu();
         }
         const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
         Outcome outcome;
         outcome.theta = candidates[best].theta;
         outcome.chosen = candidates[best].setting;
         outcome.seconds = factor_seconds + last;
-        outcome.choosing = seconds_now() - start;
+        outcome.cpu = factor_cpu + last_cpu;
+        outcome.choosing = start.seconds();
         outcome.labels = true;
         outcome.rows = stage.edit.pairs.c.X->rows();
         return report(row.id, stage, outcome, exec);

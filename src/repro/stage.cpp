@@ -95,7 +95,9 @@ std::size_t choose(const Stage& stage, const std::vector<Candidate>& candidates,
   return accurate;
 }
 
-double seconds_now() {
+namespace {
+
+double wall_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
@@ -103,6 +105,12 @@ double seconds_now() {
 double cpu_now() {
   return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
+
+}  // namespace
+
+Stopwatch::Stopwatch() : wall_(wall_now()), cpu_(cpu_now()) {}
+double Stopwatch::seconds() const { return wall_now() - wall_; }
+double Stopwatch::cpu() const { return cpu_now() - cpu_; }
 
 OwnedRows both_sides(const PairSet& pairs) {
   const Index n = pairs.size(), cols = pairs.cbar.X->cols();

@@ -89,8 +89,15 @@ struct Rule {
                                  const std::vector<Candidate>& candidates, const Rule& rule,
                                  const Exec& exec);
 
-[[nodiscard]] double seconds_now();  // wall clock
-[[nodiscard]] double cpu_now();      // CPU seconds of the process, all threads
+// What has passed since it was made.
+class Stopwatch {
+ public:
+  Stopwatch();
+  [[nodiscard]] double seconds() const;  // by the wall clock
+  [[nodiscard]] double cpu() const;      // of the process, all threads
+ private:
+  double wall_, cpu_;
+};
 
 // Both sides of pairs as rows to learn from, c first.
 [[nodiscard]] OwnedRows both_sides(const PairSet& pairs);

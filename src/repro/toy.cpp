@@ -195,12 +195,13 @@ Side Toy::full_side(const DigitSet& set) const {
 void Toy::make_span() {
   const PairSet& pairs = full_.edit.pairs.sets.front();
   const Matrix c = as_matrix(*pairs.c.X), cbar = as_matrix(*pairs.cbar.X);
-  const double start = seconds_now();
+  const Stopwatch start;
   const Index n = c.rows(), pixels = c.cols();
   Matrix A(2 * n + 1, pixels);
   A << c, cbar, full_.theta.head(pixels).transpose();
   const Matrix L = cholesky_factor(times_transposed(A, A));
-  span_seconds_ = seconds_now() - start;
+  span_seconds_ = start.seconds();
+  span_cpu_ = start.cpu();
   basis_ = solve_lower(L, std::move(A));
   const Index dim = basis_.rows();
   span_.head = std::make_shared<LinearHead>(dim, 1);
@@ -236,7 +237,7 @@ UnitResult run_toy(World& world, const Unit& unit, const Exec& exec) {
       unit, [&](Index layers) -> const Stage& { return toy.stage(layers == 0); },
       [&](const SpecRow& row, const Settings& settings) {
         // Logistic regression on both sides of the pairs and nothing else.
-        const double start = seconds_now(), cpu = cpu_now();
+        const Stopwatch start;
         const Stage& stage = toy.stage(false);
         const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
         TrainOptions options;
@@ -245,16 +246,18 @@ UnitResult run_toy(World& world, const Unit& unit, const Exec& exec) {
         const LinearHead head(both.X->cols(), 1);
         Outcome outcome;
         outcome.theta = train_linear(head, both.rows(), options, exec).theta;
-        outcome.seconds = seconds_now() - start;
-        outcome.cpu = cpu_now() - cpu;
+        outcome.seconds = start.seconds();
+        outcome.cpu = start.cpu();
         outcome.labels = true;
         outcome.rows = stage.edit.pairs.c.X->rows();
         return report(row.id, stage, outcome, exec);
       },
       exec);
   for (std::size_t i = 0; i < result.rows.size(); ++i)
-    if (unit.of(unit.spec->rows[i]).has("layers"))
+    if (unit.of(unit.spec->rows[i]).has("layers")) {
       result.rows[i].value["seconds"] += toy.span_seconds();
+      result.rows[i].value["cpu"] += toy.span_cpu();
+    }
   result.facts = toy.facts();
   if (unit.settings.has("pictures"))
     result.pictures = toy.pictures(solved(toy.stage(true), unit.settings, exec).theta);

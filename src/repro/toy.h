@@ -19,6 +19,7 @@ class Toy {
   [[nodiscard]] Vector on_pixels(const Vector& span_theta) const;
   // What it takes to find the span: to be added to the time of an edit in it.
   [[nodiscard]] double span_seconds() const { return span_seconds_; }
+  [[nodiscard]] double span_cpu() const { return span_cpu_; }
   [[nodiscard]] std::map<std::string, double> facts() const { return facts_; }
   // What the paper's figure of the toy shows, as JSON.
   [[nodiscard]] std::string pictures(const Vector& solved) const;
@@ -36,7 +37,7 @@ class Toy {
   DigitSet edit_, holdout_, report_, external_;
   Stage full_, span_;
   Matrix basis_;  // rows: an orthonormal basis of the span
-  double span_seconds_ = 0;
+  double span_seconds_ = 0, span_cpu_ = 0;
   std::map<std::string, double> facts_;
 };
 
