@@ -64,7 +64,8 @@ std::string external_text(const ReproducedRow& row) {
   return fmt::format("{:.0f}", rows->second.mean);
 }
 
-std::string case_table(const ReproducedCase& c, const std::vector<std::string>& columns) {
+std::string case_table(const ReproducedCase& c, const std::vector<std::string>& columns,
+                       bool quick) {
   std::string text = fmt::format("## {}\n\n| row |", c.title);
   std::string rule = "|---|";
   std::string names;
@@ -81,10 +82,10 @@ std::string case_table(const ReproducedCase& c, const std::vector<std::string>& 
     text += fmt::format("| {} | {} |", row.title, paper_text(row.paper, columns));
     for (const std::string& column : columns)
       text += fmt::format(" {} |", mean_text(column, row.ours, column != "seconds"));
-    text +=
-        fmt::format(" {} | {} | {} | {} | {} | {} |\n", mean_text("cpu", row.ours, false),
-                    mean_text("choosing", row.ours, false), external_text(row),
-                    row.labels ? "yes" : "no", bar_text(row, columns), row.chosen);
+    text += fmt::format(
+        " {} | {} | {} | {} | {} | {} |\n", mean_text("cpu", row.ours, false),
+        mean_text("choosing", row.ours, false), external_text(row),
+        row.labels ? "yes" : "no", quick ? "" : bar_text(row, columns), row.chosen);
   }
   if (!c.facts.empty()) {
     text += "\n";
@@ -111,7 +112,8 @@ std::string to_markdown(const ReproducedTable& table) {
       "chosen options;\nchoosing apart.\nMachine: {}.\n\n",
       table.name, table.quick ? " --quick" : "", table.version, table.seeds.size(),
       table.machine);
-  for (const ReproducedCase& c : table.cases) text += case_table(c, table.columns);
+  for (const ReproducedCase& c : table.cases)
+    text += case_table(c, table.columns, table.quick);
   if (!table.notes.empty()) text += "## What differs from the paper\n\n";
   for (const std::string& note : table.notes) text += "- " + note + "\n";
   return text;

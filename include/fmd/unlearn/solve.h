@@ -27,11 +27,11 @@ namespace fmd {
 // Gauss-Newton matrix is formed and factored; near the minimum conjugate gradients on
 // products with the exact second derivatives take over, with that factor as preconditioner.
 // Larger heads use products only, as do heads with hidden layers, whose J has many minima:
-// there only Gauss-Newton's products are used, and forward passes are kept while they fit
-// into 256 MB. The damping scales the curvature of what holds theta in
-// place (anchor, fit, mu), not that of what pulls, so that a large lambda slows nothing
-// down. J falls with every step that is taken; a step to a value that is not finite is not
-// taken.
+// there only Gauss-Newton's products are used, preconditioned layer by layer, and forward
+// passes are kept while they fit into 256 MB. The damping scales the curvature of what
+// holds theta in place (anchor, fit, mu), not that of what pulls, so that a large lambda
+// slows nothing down. J falls with every step that is taken; a step to a value that is not
+// finite is not taken.
 
 // gamma gap^2 for a measure on rows: demographic_parity_soft and its kin, with two groups.
 struct GapPenalty {
