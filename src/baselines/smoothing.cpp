@@ -24,22 +24,21 @@ Matrix squared_distances(const Matrix& A) {
 Matrix laplacian(const Matrix& A, const SmoothingOptions& o) {
   const Index n = A.rows();
   Matrix W = squared_distances(A);
-  for (Index i = 0; i < n; ++i)
+  for (Index i = 0; i < n; ++i) {
     for (Index j = 0; j < n; ++j)
-      W(i, j) = i != j && W(i, j) <= o.tau ? std::exp(-o.theta * W(i, j)) : 0;
+      W(i, j) = W(i, j) <= o.tau ? std::exp(-o.theta * W(i, j)) : 0;
+    W(i, i) = 1;
+  }
   if (!o.normalised) {
     Matrix L = -W;
     L.diagonal() += W.rowwise().sum();
     return L;
   }
-  // Of a row without neighbours nothing is smoothed.
-  const auto inverse = [](double x) { return x > 0 ? 1 / x : 0; };
-  const Vector root = W.rowwise().sum().cwiseSqrt().unaryExpr(inverse);
+  const Vector root = W.rowwise().sum().cwiseSqrt().cwiseInverse();
   W = root.asDiagonal() * W * root.asDiagonal();
-  const Vector degree = W.rowwise().sum();
-  const Matrix walk = degree.unaryExpr(inverse).asDiagonal() * W;
+  const Matrix walk = W.rowwise().sum().cwiseInverse().asDiagonal() * W;
   Matrix L = -(walk + walk.transpose()) / 2;
-  for (Index i = 0; i < n; ++i) L(i, i) += degree[i] > 0 ? 1 : 0;
+  L.diagonal().array() += 1;
   return L;
 }
 

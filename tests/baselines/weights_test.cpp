@@ -213,7 +213,7 @@ TEST(Dfr, CellsOfAFewRowsDoNotStarveTheOthers) {
   EXPECT_GT(three[0], 0.5);
 }
 
-TEST(Smoothing, AgreesWithTheInverse) {
+TEST(Smoothing, AgreesWithInFairness) {
   const json& g = baselines_golden()["smoothing"];
   const Matrix A = matrix(g["A"], 3), Z = matrix(g["Z"], 2);
   for (const json& c : g["cases"]) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/baselines.json: post-processing, weights and refits by AIF360, scipy and scikit-learn.
+"""Writes tests/golden/baselines.json: post-processing, weights and refits by AIF360, inFairness, scipy and scikit-learn.
 
-Needs numpy, scipy, scikit-learn, pandas and aif360. Usage: baselines.py OUT_DIR
+Needs numpy, scipy, scikit-learn, pandas and aif360; inFairness (0.2.3, without what it asks for) and torch. Usage: baselines.py OUT_DIR
 """
 
 import json
@@ -169,24 +169,22 @@ def sparse_logistic():
 
 
 def smoothing():
-    """(I + lambda L)^-1 z, solved directly."""
+    """The exact way of inFairness.postprocessing.GraphLaplacianIF, in double precision."""
+    import torch
+    from inFairness.utils.postprocessing import build_graph_from_dists, get_laplacian, laplacian_solve
+    torch.set_default_dtype(torch.float64)
     rng = np.random.default_rng(8)
     A, Z = np.round(rng.normal(size=(25, 3)), 3), np.round(rng.normal(size=(25, 2)), 3)
     D = ((A[:, None] - A[None]) ** 2).sum(axis=2)
     cases = []
-    for lam, theta, tau, normalised in ((0.1, 1, 2, False), (10, 0.3, 1.5, False), (1, 0.5, 2, True)):
-        W = np.exp(-theta * D) * (D <= tau)
-        np.fill_diagonal(W, 0)
-        L = np.diag(W.sum(axis=1)) - W
-        if normalised:
-            root = np.divide(1, np.sqrt(W.sum(axis=1)), out=np.zeros(25), where=W.sum(axis=1) > 0)
-            W = root[:, None] * W * root[None]
-            degree = W.sum(axis=1)
-            L = np.diag((degree > 0).astype(float)) - np.divide(W, degree[:, None], out=np.zeros_like(W),
-                                                                where=degree[:, None] > 0)
-            L = (L + L.T) / 2
+    for lam, theta, tau, normalised in ((0.1, 1, 2, False), (10, 0.3, 1.5, False), (1, 0.5, 2, True), (30, 1, 0.4, True)):
+        # Its threshold is that of the distance, ours that of its square.
+        W, rows = build_graph_from_dists(torch.tensor(D), theta, tau ** 0.5, normalised)
+        assert len(rows) == len(Z)
+        L = get_laplacian(W, normalised)
+        L = (L + L.T) / 2 if normalised else L
         cases.append({"lambda": lam, "theta": theta, "tau": tau, "normalised": normalised,
-                      "f": np.linalg.solve(np.eye(25) + lam * L, Z).ravel().tolist()})
+                      "f": laplacian_solve(L, torch.tensor(Z), lam).numpy().ravel().tolist()})
     return {"A": A.ravel().tolist(), "Z": Z.ravel().tolist(), "cases": cases}
 
 

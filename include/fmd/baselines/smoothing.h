@@ -13,8 +13,9 @@ namespace fmd {
 // that are asked about together are smoothed on a graph of like rows,
 //   f = (I + lambda L)^-1 z,   W_ij = exp(-theta d_ij^2) where d_ij^2 <= tau, else 0,
 //   L = D - W, or normalised (L~ + L~^T) / 2 with W~ = D^-1/2 W D^-1/2, L~ = I - D~^-1 W~,
-// d the distance in a metric that does not see the attribute. Answers depend on which other
-// rows are asked about: this cannot be exported as a model.
+// where every row is like itself (W_ii = 1) and D, D~ have the sums of rows; d the distance
+// in a metric that does not see the attribute. Answers depend on which other rows are asked
+// about: this cannot be exported as a model.
 
 // The metric: features without some columns and without some directions.
 class FairMetric {
