@@ -9,11 +9,13 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "fmd/model/split.h"
 #include "fmd/pipeline/train_model.h"
 #include "pipeline/compare_measure.h"
 #include "pipeline/compare_methods.h"
 #include "pipeline/compare_rows.h"
 #include "pipeline/repair_parts.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
@@ -32,9 +34,10 @@ struct Clock {
   }
 };
 
-// The model that is given, or one trained on the train part.
+// The model that is given, a network as its last layer on what the others give; or one
+// trained on the train part.
 Model base_model(const CompareInput& input, const CompareRows& rows, const Exec& exec) {
-  if (input.model) return *input.model;
+  if (input.model) return split(*input.model, 1);
   Task task = input.task;
   return train_model(select(input.data, rows.train), task, "", {}, exec).model;
 }
@@ -107,7 +110,8 @@ class Contest {
     p.threshold = model_.task.threshold;
     p.favorable = model_.task.favorable_class();
     p.groups = static_cast<Index>(attribute.values.size());
-    p.attribute_features = attribute_features(model_, {&attribute});
+    if (head_on_columns(model_))
+      p.attribute_features = attribute_features(model_, {&attribute});
     if (train_) p.train = {train_->training_rows(), train_->attributes[0].code};
     p.edit = {study_.rows(rows_.edit), attribute.code};
     return g;

@@ -8,6 +8,7 @@
 #include "fmd/fit/train.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
@@ -97,6 +98,12 @@ std::string not_read(const CompareGround& g) {
                    : a.name + " is ranges of a number, which cannot be flipped";
 }
 
+// Why nothing can be done about the column by itself.
+std::string column_not_read(const CompareGround& g) {
+  if (!not_read(g).empty() || head_on_columns(g.model)) return not_read(g);
+  return g.study.attributes[g.attribute].name + " is read below the last layer";
+}
+
 void add_controls(const CompareGround& g, std::vector<CompareMethod>& all) {
   const auto add = [&](const char* name, const char* title, std::string reason, auto fit) {
     all.push_back({name, title, "control", "", "nothing", false, false, std::move(reason),
@@ -110,16 +117,17 @@ void add_controls(const CompareGround& g, std::vector<CompareMethod>& all) {
   add("intercept-shift", "intercept shifted",
       g.model.task.favorable_class() < 0 ? "needs a favourable class" : "", shifted);
   add("retrained-without", "retrained without the column",
-      !not_read(g).empty() ? not_read(g)
-      : g.train == nullptr ? kNoTrain
-                           : "",
+      !column_not_read(g).empty() ? column_not_read(g)
+      : g.train == nullptr        ? kNoTrain
+                                  : "",
       retrained);
   add("fine-tuned", "fine-tuned on the pairs", not_read(g), fine_tuned);
 }
 
 void add_own(const CompareGround& g, std::vector<CompareMethod>& all) {
-  const auto add = [&](const char* name, const char* title, bool trains) {
-    std::string reason = not_read(g);
+  const auto add = [&](const char* name, const char* title, bool trains,
+                       bool column = false) {
+    std::string reason = column ? column_not_read(g) : not_read(g);
     if (reason.empty() && trains && g.train == nullptr) reason = kNoTrain;
     all.push_back({name, title, "fmd", "", "nothing", false, false, std::move(reason),
                    [&g, method = std::string(name)](const Exec& exec) {
@@ -130,7 +138,7 @@ void add_own(const CompareGround& g, std::vector<CompareMethod>& all) {
   add("step", "Newton step on the pairs, Eq. 9", false);
   add("remove", "training rows removed, Eq. 7", true);
   add("replace", "training rows replaced, Eq. 8", true);
-  add("average-column", "column averaged", false);
+  add("average-column", "column averaged", false, true);
 }
 
 void add_rivals(const CompareGround& g, std::vector<CompareMethod>& all) {

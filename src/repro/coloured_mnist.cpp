@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "fmd/core/rng.h"
 #include "fmd/fit/adam.h"
 #include "fmd/metrics/scored.h"
@@ -200,36 +202,55 @@ const Stage& ColouredMnist::stage(Index layers) {
   return stages_.emplace(layers, std::move(stage)).first->second;
 }
 
-Measured ColouredMnist::from_scratch(const SpecRow& row, const Settings& settings) {
+Side ColouredMnist::images(const DigitSet& set) {
+  return {{make_coloured(set.digits, set.uniform), set.digits.label},
+          {make_coloured(set.digits, set.own), make_coloured(set.digits, set.other),
+           set.digits.label}};
+}
+
+Stage ColouredMnist::untrained() {
+  Stage stage;
+  stage.head = std::make_shared<MlpHead>(network_);
+  stage.theta = initial_theta(network_, exec_.seed);
+  once_ = make_digit_set(edit_.digits, painting_, 1, exec_.seed, "edit");
+  stage.edit = images(once_);
+  stage.holdout = images(holdout_);
+  stage.report = images(report_);
+  stage.redraw = [this](int epoch) {
+    redrawn_ = make_digit_set(edit_.digits, painting_, 1, exec_.seed,
+                              "epoch " + std::to_string(epoch));
+    fresh_ = std::move(images(redrawn_).pairs);
+    return fresh_.sets;
+  };
+  return stage;
+}
+
+Outcome ColouredMnist::trained_anew(const Stage& stage, const Settings& settings) {
   const Stopwatch start;
-  const DigitSet& set = edit_;
-  const auto own = make_coloured(set.digits, set.own);
-  const Colours one = copy_of(set.other, copies_, 0);
-  const auto other = make_coloured(set.digits, one);
-  PairSet pairs;
-  pairs.c = {own.get(), set.digits.label, {}, {}};
-  pairs.cbar = {other.get(), set.digits.label, {}, {}};
-  pairs.weight.assign(set.digits.label.size(), 1.0f);
-  const OwnedRows both = both_sides(pairs);
+  const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   AdamOptions options;
   options.l2 = 0;
   options.epochs = static_cast<int>(settings.count("scratch_epochs"));
-  options.batch = std::min<Index>(256, std::max<Index>(8, set.digits.size() / 8));
+  options.batch = settings.count("batch");
   const AdamResult trained = train_adam(network_, both.rows(), options, exec_);
-  const double seconds = start.seconds(), cpu = start.cpu();
-  Side report{{make_coloured(report_.digits, report_.uniform), report_.digits.label},
-              {make_coloured(report_.digits, report_.own),
-               make_coloured(report_.digits, report_.other), report_.digits.label}};
-  const Score reached = score(network_, trained.theta, report, exec_);
-  return {row.id,
-          {{"accuracy", 100 * reached.accuracy},
-           {"bias", reached.bias},
-           {"seconds", seconds},
-           {"cpu", cpu},
-           {"choosing", 0},
-           {"rows", static_cast<double>(set.digits.size())}},
-          std::to_string(trained.summary.best_epoch) + " epochs",
-          true};
+  return {trained.theta,
+          start.seconds(),
+          start.cpu(),
+          0,
+          true,
+          edit_.digits.size(),
+          fmt::format("{} epochs", trained.summary.best_epoch)};
+}
+
+Measured ColouredMnist::from_scratch(const SpecRow& row, const Settings& settings) {
+  Settings own = settings;
+  own.numbers["batch"] = {static_cast<double>(
+      std::min<Index>(256, std::max<Index>(8, edit_.digits.size() / 8)))};
+  const Stage stage = untrained();
+  return report(row.id, stage,
+                row.method == "scratch_redrawn" ? solved(stage, own, exec_)
+                                                : trained_anew(stage, own),
+                exec_);
 }
 
 UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec) {

@@ -30,7 +30,9 @@ class ColouredMnist {
   ColouredMnist(World& world, const Unit& unit, const Exec& exec);
 
   [[nodiscard]] const Stage& stage(Index layers);
-  // A network of the same shape, trained on the edit pairs alone.
+  // A network of the same shape, trained on the edit pairs alone. "scratch": cross-entropy
+  // on both sides as they are; "scratch_redrawn": all that solve has, new colours in each
+  // epoch and consistency, but not the trained network.
   [[nodiscard]] Measured from_scratch(const SpecRow& row, const Settings& settings);
   // Edits and choices see only this many of the D_ex digits from now on (stages are made
   // anew).
@@ -42,6 +44,10 @@ class ColouredMnist {
   void train(const Unit& unit);
   [[nodiscard]] Side side(const DigitSet& set, Index layers) const;
   [[nodiscard]] std::vector<PairSet> fresh_pairs(Index layers, int epoch);
+  [[nodiscard]] static Side images(const DigitSet& set);  // refers to it
+  // All layers, with a network that knows nothing yet.
+  [[nodiscard]] Stage untrained();
+  [[nodiscard]] Outcome trained_anew(const Stage& stage, const Settings& settings);
 
   Exec exec_;
   Painting painting_ = ten_colours();
@@ -52,6 +58,7 @@ class ColouredMnist {
   Vector theta_;
   std::unique_ptr<Recolouring> train_layers_;
   DigitSet edit_, holdout_, report_;
+  DigitSet once_, redrawn_;  // of the edit digits, as networks from scratch see them
   std::map<Index, Stage> stages_;
   OwnedPairs fresh_;
   std::map<std::string, double> facts_;

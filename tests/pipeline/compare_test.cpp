@@ -47,6 +47,25 @@ TEST(Compare, EveryMethodIsMeasuredOnTheSameRows) {
   EXPECT_NEAR(reject.co.value, reject.flip_rate.value, 1e-12);
 }
 
+// Of a network the last layer is repaired: columns are read below it.
+TEST(Compare, NetworksAreComparedByTheirLastLayer) {
+  CompareInput input = made_up_input();
+  const test::Parts parts =
+      test::split_table(test::number_of_columns(1000, 5), test::made_up_task(), 3);
+  input.model =
+      train_mlp(parts.train, parts.task, "",
+                {.hidden = {8, 6}, .adam = {.epochs = 8, .learning_rate = .01}}, {})
+          .model;
+  const CompareReport report =
+      compare(input, {.max_accuracy_loss = 0.1, .replicates = 50}, {});
+  for (const char* name : {"average-column", "retrained-without"})
+    EXPECT_NE(find(report, name).reason.find("below the last layer"), std::string::npos);
+  for (const char* name : {"tempered", "solve", "step", "dfr", "reject", "ppif"})
+    ASSERT_EQ(find(report, name).reason, "") << name;
+  EXPECT_GT(find(report, "vanilla").test.co.value, 0.02);
+  EXPECT_LT(find(report, "solve").test.co.value, find(report, "vanilla").test.co.value);
+}
+
 TEST(Compare, PartsAreDisjointAndFollowTheSeed) {
   const CompareInput input = made_up_input();
   const std::vector<std::string> parts = compare_parts(input, {}, 1);
