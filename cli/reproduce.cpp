@@ -1,5 +1,7 @@
 #include "fmd/repro/reproduce.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -26,29 +28,16 @@ fs::path result_folder(const Args& args) {
   return repository ? "docs/results" : "results";
 }
 
-// Made before the work, which may take an hour, and gone again if nothing came into it.
-class ResultFolder {
- public:
-  explicit ResultFolder(fs::path folder) : folder_(std::move(folder)) {
-    std::error_code failed;
-    made_ = fs::create_directories(folder_, failed);
-    if (!failed) return;
+void make_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) {
     throw Error(ErrorKind::cannot_write,
-                fmt::format("reproduce: the folder {} cannot be made: {}", folder_.string(),
+                fmt::format("reproduce: the folder {} cannot be made: {}", folder.string(),
                             failed.message()),
                 "choose another one: fmd reproduce TABLE -o FOLDER");
   }
-  ~ResultFolder() {
-    std::error_code ignored;
-    if (made_) fs::remove(folder_, ignored);  // only where it is empty
-  }
-  ResultFolder(const ResultFolder&) = delete;
-  ResultFolder& operator=(const ResultFolder&) = delete;
-
- private:
-  fs::path folder_;
-  bool made_ = false;
-};
+}
 
 int run(const Args& args) {
   const Session session(args.common);
@@ -65,8 +54,10 @@ int run(const Args& args) {
     options.seeds.push_back(args.common.seed + static_cast<std::uint64_t>(i));
   const fs::path folder = result_folder(args);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  const ResultFolder made(folder);
   for (const std::string& name : names) {
+    // An unknown name is told before a folder is made.
+    const auto known = reproducible();
+    if (std::find(known.begin(), known.end(), name) != known.end()) make_folder(folder);
     const std::string stem = args.quick ? name + ".quick" : name;
     options.cache = folder / (stem + ".cache.json");
     const ReproducedTable table = reproduce(name, options, session.exec());
