@@ -195,7 +195,7 @@ Vector explicit_layers(const NetworkProblem& n, const SolveOptions& o,
     for (std::size_t l = 0; l < all.layers.size(); ++l) {
       const auto& layer = all.layers[l];
       const Index width = layer.hold.size, below = layer.inputs.size;
-      const auto incoming = [&](const Rows& rows, Index i) -> Matrix {
+      const auto incoming = [&](const Rows& rows) {
         Scratch scratch;
         const FeatureBlock block = rows.block(0, scratch);
         Matrix a = Matrix::Zero(block.rows, below - 1);
@@ -204,10 +204,11 @@ Vector explicit_layers(const NetworkProblem& n, const SolveOptions& o,
         else
           for (Index r = 0; r < block.rows; ++r)
             for_each_entry(block, r, [&](Index j, double x) { a(r, j) = x; });
-        Matrix row = Matrix::Ones(1, below);
-        row.leftCols(below - 1) = a.row(i);
-        return row;
+        Matrix with_ones = Matrix::Ones(block.rows, below);
+        with_ones.leftCols(below - 1) = a;
+        return with_ones;
       };
+      const Matrix into_c = incoming(set.c), into_bar = incoming(set.cbar);
       for (Index i = 0; i < set.size(); ++i) {
         const double w = static_cast<double>(set.weight[static_cast<std::size_t>(i)]) /
                          set.total_weight() / static_cast<double>(n.p.pairs.size());
@@ -221,7 +222,7 @@ Vector explicit_layers(const NetworkProblem& n, const SolveOptions& o,
         const auto add = [&](const Gram& gram, const Matrix& sum) {
           Eigen::Map<Matrix>(all.sums.data() + gram.start, gram.size, gram.size) += w * sum;
         };
-        const Matrix a = incoming(set.c, i), change = a - incoming(set.cbar, i);
+        const Matrix a = into_c.row(i), change = a - into_bar.row(i);
         add(layer.inputs, a.transpose() * a);
         add(layer.input_change, change.transpose() * change);
         add(layer.hold, (o.anchor + o.fit / 2) * c.transpose() * Sc * c +
