@@ -130,7 +130,7 @@ void add_explain(CLI::App& app) {
       ->capture_default_str();
   cmd->add_option("--damping", o.damping, "Added to the diagonal of H; -1 = by the rule")
       ->capture_default_str();
-  cmd->add_option("--tolerance", o.tolerance, "Of cg: |H x - b| / |b|")
+  cmd->add_option("--tolerance", o.tolerance, "Of cg: |H x - b| / |b|; -1 = by the rule")
       ->capture_default_str();
   cmd->add_option("--cache", args->cache,
                   "Folder that keeps factors of H for the next run on the same rows");

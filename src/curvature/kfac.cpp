@@ -1,5 +1,6 @@
 #include "curvature/kfac.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/gemm.h"
@@ -114,15 +115,23 @@ Kfac::Kfac(const Head& head, const Rows& rows, const Vector& theta, const Terms&
   Index total = 0;
   const std::vector<Place> places = places_of(head, total);
   const BlockSums block_sums(head, theta, places);
+  const Index blocks = block_count(rows.size());
+  const Index used = terms.most_blocks > 0 ? std::min(blocks, terms.most_blocks) : blocks;
+  Index counted = 0;
+  for (Index i = 0; i < used; ++i)
+    counted += std::min(kBlockRows, rows.size() - i * blocks / used * kBlockRows);
   const Vector sums =
       reduce<Sums>(
-          block_count(rows.size()), [&] { return Sums{Vector::Zero(total)}; },
-          [&](Sums& state, Index b) {
+          used, [&] { return Sums{Vector::Zero(total)}; },
+          [&](Sums& state, Index i) {
+            const Index b = i * blocks / used;
             Scratch scratch;
             block_sums.add(rows.block(b, scratch), rows, b * kBlockRows, state.values);
           },
           exec)
           .values;
+  const double share =
+      counted > 0 ? static_cast<double>(rows.size()) / static_cast<double>(counted) : 0;
   for (const Place& place : places) {
     Layer& layer = layers_.emplace_back();
     layer.start = place.start;
@@ -130,7 +139,7 @@ Kfac::Kfac(const Head& head, const Rows& rows, const Vector& theta, const Terms&
     const double weight = sums[place.a + inputs * inputs - 1];  // of (., 1)(., 1)^T
     decompose(sums.data() + place.a, inputs, weight > 0 ? 1 / weight : 0, layer.inputs,
               layer.input_values);
-    decompose(sums.data() + place.g, place.width, 1 / terms.n, layer.outputs,
+    decompose(sums.data() + place.g, place.width, share / terms.n, layer.outputs,
               layer.output_values);
   }
 }

@@ -16,6 +16,7 @@ class Kfac {
  public:
   struct Terms {
     double n = 1, l2 = 0;
+    Index most_blocks = 0;  // of rows, evenly over all, that stand for all; 0 = all
   };
   Kfac(const Head& head, const Rows& rows, const Vector& theta, const Terms& terms,
        const Exec& exec);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Index kMostFormed = 4000;  // parameters
 constexpr Index kAlwaysFormed = 300;
+constexpr Index kPreconditionerBlocks = 4;
 constexpr double kDampingShare = 1e-2;  // of the mean eigenvalue
 constexpr Index kLanczosSteps = 20, kProbes = 4;
 constexpr double kAboveLargest = 1.05;  // Ritz values come from below
@@ -173,7 +174,11 @@ std::unique_ptr<InverseHessian> make_layered_inverse(const Head& head, const Row
                                           .tolerance = options.tolerance,
                                           .max_iterations = options.max_iterations});
   }
-  Kfac kfac(head, rows, theta, {.n = product.terms().n, .l2 = options.l2}, exec);
+  Kfac kfac(head, rows, theta,
+            {.n = product.terms().n,
+             .l2 = options.l2,
+             .most_blocks = solver == Solver::kfac ? 0 : kPreconditionerBlocks},
+            exec);
   if (solver == Solver::kfac)
     return std::make_unique<KfacInverse>(std::move(product), std::move(kfac),
                                          options.tolerance);

@@ -185,7 +185,9 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
   how.curvature.solver = options.solver;
   how.curvature.l2 = model.note.l2;
   how.curvature.rows_in_mean = static_cast<double>(train.size());
-  how.curvature.tolerance = options.tolerance;
+  how.curvature.tolerance = options.tolerance != -1 ? options.tolerance
+                            : model.head->linear()  ? 1e-3
+                                                    : 3e-2;
   how.curvature.damping = {options.damping, options.hessian_on_data};
   how.curvature.cache = options.cache;
   if (options.hessian_on_data) how.curvature_rows = data.rows();

@@ -2,6 +2,7 @@
 
 #include "core/sums.h"
 #include "fmd/core/rng.h"
+#include "model/dense_rows.h"
 #include "model/layer_slopes.h"
 #include "unlearn/problem.h"
 #include "unlearn/slope.h"
@@ -9,15 +10,6 @@
 
 namespace fmd {
 namespace {
-
-// Rows as doubles with a 1 behind.
-Matrix with_ones(const FeatureBlock& block) {
-  Matrix X = Matrix::Zero(block.rows, block.cols + 1);
-  for (Index i = 0; i < block.rows; ++i)
-    for_each_entry(block, i, [&](Index j, double x) { X(i, j) = x; });
-  X.col(block.cols).setOnes();
-  return X;
-}
 
 // root, whose root root^T is S in the mean over random signs.
 void slope_root(const Vector& p, const Vector& sign, Eigen::Ref<Vector> root) {
