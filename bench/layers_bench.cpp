@@ -1,6 +1,6 @@
 // The top layers of a network, one thread unless a benchmark says otherwise.
 //
-//   layers_bench --job=FILE [--scores=FILE] [--theta=FILE] [--lambda=L]
+//   layers_bench --job=FILE [--scores=FILE] [--theta=FILE] [--lambda=L] [--goal=J]
 //
 // with the job of bench/rivals/make_layers_job.py measures influence on a bias and `solve`,
 // which other programs do too. Without it: how near products with the curvature come to the
@@ -128,7 +128,8 @@ void influence_of_rows(benchmark::State& state, const bench::Job& job,
   if (!scores.empty()) bench::write_vector(scores, "change", result.change.col(0));
 }
 
-void solve_pairs(benchmark::State& state, const bench::Job& job, double lambda,
+// 15 steps, or as many as reach the goal, which are counted beforehand.
+void solve_pairs(benchmark::State& state, const bench::Job& job, double lambda, double goal,
                  const std::string& theta) {
   const auto head = top_layers(job);
   ThreadPool pool(static_cast<int>(state.range(0)));
@@ -136,10 +137,19 @@ void solve_pairs(benchmark::State& state, const bench::Job& job, double lambda,
   options.lambda = lambda;
   options.max_iterations = 15;
   TradeoffResult result;
-  bench::run(state, [&] {
+  const auto run = [&](ThreadPool& threads) {
     result =
-        solve(*head, job.theta, job.pairs.c, {&job.pairs, 1}, options, {.pool = &pool});
-  });
+        solve(*head, job.theta, job.pairs.c, {&job.pairs, 1}, options, {.pool = &threads});
+  };
+  if (goal > 0) {
+    ThreadPool both(2);
+    for (options.max_iterations = 5; options.max_iterations < 15;
+         ++options.max_iterations) {
+      run(both);
+      if (result.summary.objective <= goal) break;
+    }
+  }
+  bench::run(state, [&] { run(pool); });
   state.counters["objective"] = result.summary.objective;
   state.counters["steps"] = result.summary.iterations;
   if (!theta.empty()) bench::write_vector(theta, "theta", result.theta);
@@ -208,17 +218,19 @@ void add_job(const std::string& file, int argc, char** argv) {
   const std::string scores = bench::argument(argc, argv, "scores");
   const std::string theta = bench::argument(argc, argv, "theta");
   const std::string lambda = bench::argument(argc, argv, "lambda");
+  const std::string goal = bench::argument(argc, argv, "goal");
   benchmark::RegisterBenchmark(
       "influence",
       [job, scores](benchmark::State& state) { influence_of_rows(state, *job, scores); })
       ->Unit(benchmark::kMillisecond)
       ->UseManualTime()
       ->Iterations(1);
-  benchmark::RegisterBenchmark(
-      "solve",
-      [job, lambda, theta](benchmark::State& state) {
-        solve_pairs(state, *job, lambda.empty() ? 10 : std::stod(lambda), theta);
-      })
+  benchmark::RegisterBenchmark("solve",
+                               [job, lambda, goal, theta](benchmark::State& state) {
+                                 solve_pairs(state, *job,
+                                             lambda.empty() ? 10 : std::stod(lambda),
+                                             goal.empty() ? 0 : std::stod(goal), theta);
+                               })
       ->ArgName("threads")
       ->Arg(1)
       ->Arg(2)
