@@ -79,6 +79,21 @@ class Reproduce(unittest.TestCase):
             for figure in ("accuracy", "bias"):
                 self.assertEqual(row["ours"][figure], rows[row["id"]]["ours"][figure], row["id"])
 
+    def test_every_table_has_a_quick_run(self):
+        if not has_data():
+            self.skipTest("needs mnist in FMD_DATA")
+        tables = json.loads(self.run_fmd("all", "--quick", "-o", "out", "--json").stdout)
+        self.assertEqual([table["table"] for table in tables], TABLES)
+        for table in tables:
+            markdown = (self.dir / f"out/{table['table']}.quick.md").read_text()
+            self.assertNotIn("reached", markdown)  # a quick run judges no bar
+            for case in table["cases"]:
+                for row in case["rows"]:
+                    where = f"{table['table']}, {case['name']}, {row['id']}"
+                    self.assertIn(row["title"], markdown, where)
+                    # No figure only where the method says why (a label without rows).
+                    self.assertTrue("accuracy" in row["ours"] or row["chosen_with_first_seed"], where)
+
     def test_an_interrupted_run_keeps_what_is_done(self):
         if not has_data():
             self.skipTest("needs mnist in FMD_DATA")
