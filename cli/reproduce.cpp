@@ -1,6 +1,6 @@
 #include "fmd/repro/reproduce.h"
 
-#include <algorithm>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -28,15 +28,20 @@ fs::path result_folder(const Args& args) {
   return repository ? "docs/results" : "results";
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) {
-    throw Error(ErrorKind::cannot_write,
-                fmt::format("reproduce: the folder {} cannot be made: {}", folder.string(),
-                            failed.message()),
-                "choose another one: fmd reproduce TABLE -o FOLDER");
-  }
+// Told before an hour's work. The folder itself is made with the first result.
+void require_room(const fs::path& folder) {
+  std::error_code ignored;
+  fs::path there = fs::absolute(folder);
+  while (!fs::exists(there, ignored) && there.has_relative_path())
+    there = there.parent_path();
+  const char* const reason = !fs::is_directory(there, ignored)  ? "is not a folder"
+                             : access(there.c_str(), W_OK) != 0 ? "cannot be written to"
+                                                                : nullptr;
+  if (reason == nullptr) return;
+  throw Error(ErrorKind::cannot_write,
+              fmt::format("reproduce: the folder {} cannot be made: {} {}", folder.string(),
+                          there.string(), reason),
+              "choose another one: fmd reproduce TABLE -o FOLDER");
 }
 
 int run(const Args& args) {
@@ -54,10 +59,8 @@ int run(const Args& args) {
     options.seeds.push_back(args.common.seed + static_cast<std::uint64_t>(i));
   const fs::path folder = result_folder(args);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  require_room(folder);
   for (const std::string& name : names) {
-    // An unknown name is told before a folder is made.
-    const auto known = reproducible();
-    if (std::find(known.begin(), known.end(), name) != known.end()) make_folder(folder);
     const std::string stem = args.quick ? name + ".quick" : name;
     options.cache = folder / (stem + ".cache.json");
     const ReproducedTable table = reproduce(name, options, session.exec());

@@ -75,6 +75,15 @@ void UnitCache::add(const std::string& key, const UnitResult& result) {
   if (path_.empty()) return;
   Json units = Json::object();
   for (const auto& [name, unit] : units_) units[name] = to_json(unit);
+  std::error_code failed;
+  const std::filesystem::path folder = path_.parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, failed);
+  if (failed) {
+    throw Error(ErrorKind::cannot_write,
+                fmt::format("reproduce: the folder {} cannot be made: {}", folder.string(),
+                            failed.message()),
+                "choose another one");
+  }
   write_file(path_, Json({{"schema", 1}, {"units", units}}).dump(1) + "\n", true);
 }
 

@@ -49,7 +49,7 @@ class Reproduce(unittest.TestCase):
         self.assertIn("unpacked sha256 ba891046", run.stderr)
         self.assertIn("source: the MNIST database", run.stderr)
         self.assertIn("adult/adult.data", self.run_fmd("table2", "--quick", code=24, data=self.dir / "nothing").stderr)
-        self.assertEqual(self.files(), [])
+        self.assertEqual(list(self.dir.iterdir()), [])  # no folder for results either
 
     def test_other_bytes_are_a_wrong_checksum(self):
         (self.dir / "data/mnist").mkdir(parents=True)
