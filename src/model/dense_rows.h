@@ -29,24 +29,4 @@ inline void expand(const Features& X, std::span<const Index> rows, Scratch& scra
   }
 }
 
-// A block's rows as doubles, a 1 behind each: what a dense layer multiplies.
-inline Matrix with_ones(const FeatureBlock& block) {
-  Matrix X = Matrix::Zero(block.rows, block.cols + 1);
-  X.col(block.cols).setOnes();
-  for (Index i = 0; i < block.rows; ++i) {
-    if (!block.sparse()) {
-      for (Index j = 0; j < block.cols; ++j)
-        X(i, j) = static_cast<double>(block.dense[i * block.cols + j]);
-      continue;
-    }
-    const auto row = static_cast<std::size_t>(i);
-    for (Index e = block.start[row]; e < block.start[row + 1]; ++e) {
-      const auto entry = static_cast<std::size_t>(e);
-      X(i, block.column[entry]) =
-          block.value.empty() ? 1.0 : static_cast<double>(block.value[entry]);
-    }
-  }
-  return X;
-}
-
 }  // namespace fmd

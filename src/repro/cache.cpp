@@ -82,7 +82,7 @@ void UnitCache::add(const std::string& key, const UnitResult& result) {
     throw Error(ErrorKind::cannot_write,
                 fmt::format("reproduce: the folder {} cannot be made: {}", folder.string(),
                             failed.message()),
-                "choose another one");
+                "choose another one: fmd reproduce TABLE -o FOLDER");
   }
   write_file(path_, Json({{"schema", 1}, {"units", units}}).dump(1) + "\n", true);
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/fit/adam.h"
 #include "fmd/metrics/scored.h"
@@ -161,9 +162,13 @@ Side ColouredMnist::side(const DigitSet& set, Index layers) const {
            set.digits.label}};
 }
 
+DigitSet ColouredMnist::redrawn(int epoch) const {
+  return make_digit_set(edit_.digits, painting_, 1, exec_.seed,
+                        "epoch " + std::to_string(epoch));
+}
+
 std::vector<PairSet> ColouredMnist::fresh_pairs(Index layers, int epoch) {
-  const DigitSet drawn = make_digit_set(edit_.digits, painting_, 1, exec_.seed,
-                                        "epoch " + std::to_string(epoch));
+  const DigitSet drawn = redrawn(epoch);
   fresh_ = {edit_.layers->features(drawn.own, layers, exec_),
             edit_.layers->features(drawn.other, layers, exec_), edit_.digits.label};
   return fresh_.sets;
@@ -217,8 +222,7 @@ Stage ColouredMnist::untrained() {
   stage.holdout = images(holdout_);
   stage.report = images(report_);
   stage.redraw = [this](int epoch) {
-    redrawn_ = make_digit_set(edit_.digits, painting_, 1, exec_.seed,
-                              "epoch " + std::to_string(epoch));
+    redrawn_ = redrawn(epoch);
     fresh_ = std::move(images(redrawn_).pairs);
     return fresh_.sets;
   };
@@ -243,14 +247,16 @@ Outcome ColouredMnist::trained_anew(const Stage& stage, const Settings& settings
 }
 
 Measured ColouredMnist::from_scratch(const SpecRow& row, const Settings& settings) {
+  const bool as_solve = row.method == "scratch_redrawn";
+  if (!as_solve && row.method != "scratch")
+    throw Error(ErrorKind::bad_task,
+                fmt::format("reproduce: no method \"{}\" for row {}", row.method, row.id));
   Settings own = settings;
   own.numbers["batch"] = {static_cast<double>(
       std::min<Index>(256, std::max<Index>(8, edit_.digits.size() / 8)))};
   const Stage stage = untrained();
   return report(row.id, stage,
-                row.method == "scratch_redrawn" ? solved(stage, own, exec_)
-                                                : trained_anew(stage, own),
-                exec_);
+                as_solve ? solved(stage, own, exec_) : trained_anew(stage, own), exec_);
 }
 
 UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec) {

@@ -77,7 +77,10 @@ class SolveProblem {
   [[nodiscard]] LayerPiece layer_piece(const Point& point, std::size_t set, Index piece,
                                        Index rows) const;
   void add_layers(const Point& point, std::size_t set, Index piece,
-                  LayerCurvature& into) const;
+                  const std::vector<LayerCurvature::Layer>& layers, Vector& sums) const;
+  // The forward passes of a piece: those that were kept, else made anew in `own`.
+  const PairTape& tape_of(const Point& point, std::size_t set, Index piece,
+                          const PairPiece& pairs, PairTape& own) const;
   [[nodiscard]] const Delta& delta(std::size_t set, Index b, Delta& spare) const;
   [[nodiscard]] PairPiece pair_piece(std::size_t set, Index piece) const {
     return {head_, pairs_[set], piece, deltas_[set]};

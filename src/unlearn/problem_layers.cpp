@@ -2,7 +2,6 @@
 
 #include "core/sums.h"
 #include "fmd/core/rng.h"
-#include "model/dense_rows.h"
 #include "model/layer_slopes.h"
 #include "unlearn/problem.h"
 #include "unlearn/slope.h"
@@ -10,6 +9,15 @@
 
 namespace fmd {
 namespace {
+
+// What a dense layer multiplies: the block's rows, a 1 behind each.
+Matrix with_ones(const FeatureBlock& block) {
+  Matrix X = Matrix::Zero(block.rows, block.cols + 1);
+  X.col(block.cols).setOnes();
+  for (Index i = 0; i < block.rows; ++i)
+    for_each_entry(block, i, [&](Index j, double x) { X(i, j) = x; });
+  return X;
+}
 
 // root, whose root root^T is S in the mean over random signs.
 void slope_root(const Vector& p, const Vector& sign, Eigen::Ref<Vector> root) {
@@ -57,15 +65,11 @@ SolveProblem::LayerPiece SolveProblem::layer_piece(const Point& point, std::size
 }
 
 void SolveProblem::add_layers(const Point& point, std::size_t set, Index piece,
-                              LayerCurvature& into) const {
+                              const std::vector<LayerCurvature::Layer>& layers,
+                              Vector& sums) const {
   const PairPiece pairs = pair_piece(set, piece);
   PairTape own;
-  if (!keeps_tapes_) {
-    Matrix z, dz;
-    pairs.logits(point.theta, z, dz, own);
-  }
-  const PairTape& tape =
-      keeps_tapes_ ? point.pair_tapes[set][static_cast<std::size_t>(piece)] : own;
+  const PairTape& tape = tape_of(point, set, piece, pairs, own);
   LayerPiece h = layer_piece(point, set, piece, pairs.rows());
   Vector weight(pairs.rows());
   for (Index i = 0; i < pairs.rows(); ++i)
@@ -81,19 +85,19 @@ void SolveProblem::add_layers(const Point& point, std::size_t set, Index piece,
     pull = back(tape.c, h.pull);
     pull_bar = back(tape.cbar, h.pull_bar);
   }
-  for (std::size_t l = 0; l < into.layers.size(); ++l) {
-    const LayerCurvature::Layer& layer = into.layers[l];
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const LayerCurvature::Layer& layer = layers[l];
     const Matrix a =
         weight.asDiagonal() * (l == 0 ? with_ones(pairs.c()) : tape.c.value[l - 1]);
-    layer.inputs.add(a, into.sums);
-    layer.hold.add(hold[l], into.sums);
-    if (options_.fit > 0) layer.hold.add(hold_bar[l], into.sums);
+    layer.inputs.add(a, sums);
+    layer.hold.add(hold[l], sums);
+    if (options_.fit > 0) layer.hold.add(hold_bar[l], sums);
     if (options_.lambda == 0) continue;
     const Matrix bar =
         weight.asDiagonal() * (l == 0 ? with_ones(pairs.cbar()) : tape.cbar.value[l - 1]);
-    layer.input_change.add(a - bar, into.sums);
-    layer.slope.add((pull[l] + pull_bar[l]) / 2, into.sums);
-    layer.slope_change.add(pull[l] - pull_bar[l], into.sums);
+    layer.input_change.add(a - bar, sums);
+    layer.slope.add((pull[l] + pull_bar[l]) / 2, sums);
+    layer.slope_change.add(pull[l] - pull_bar[l], sums);
   }
 }
 
@@ -104,9 +108,7 @@ LayerCurvature SolveProblem::layers(const Point& point) const {
                       piece_count(head_, pairs_[s].size()),
                       [&] { return Sums{Vector::Zero(total.sums.size())}; },
                       [&](Sums& state, Index piece) {
-                        LayerCurvature some(head_.widths());
-                        add_layers(point, s, piece, some);
-                        state.values += some.sums;
+                        add_layers(point, s, piece, total.layers, state.values);
                       },
                       exec_)
                       .values;

@@ -6,15 +6,21 @@
 
 namespace fmd {
 
+const PairTape& SolveProblem::tape_of(const Point& point, std::size_t set, Index piece,
+                                      const PairPiece& pairs, PairTape& own) const {
+  if (keeps_tapes_) return point.pair_tapes[set][static_cast<std::size_t>(piece)];
+  Matrix z, dz;
+  if (linear_ == nullptr) pairs.logits(point.theta, z, dz, own);
+  return own;
+}
+
 Vector SolveProblem::pair_product(const Point& point, const Vector& v, std::size_t set,
                                   double hold_scale, bool exact) const {
   const auto add = [&](ValueAndVector& state, Index piece) {
     const PairPiece pairs = pair_piece(set, piece);
     Matrix u, du;
     PairTape own;
-    if (linear_ == nullptr && !keeps_tapes_) pairs.logits(point.theta, u, du, own);
-    const PairTape& tape =
-        keeps_tapes_ ? point.pair_tapes[set][static_cast<std::size_t>(piece)] : own;
+    const PairTape& tape = tape_of(point, set, piece, pairs, own);
     pairs.jvp(point.theta, tape, v, u, du);
     PairTerm term(head_.outputs());
     Vector held(head_.outputs());
