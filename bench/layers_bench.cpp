@@ -136,7 +136,7 @@ void solve_pairs(benchmark::State& state, const bench::Job& job, double lambda, 
   SolveOptions options;
   options.lambda = lambda;
   options.max_iterations = 15;
-  TradeoffResult result;
+  SolveResult result;
   const auto run = [&](ThreadPool& threads) {
     result =
         solve(*head, job.theta, job.pairs.c, {&job.pairs, 1}, options, {.pool = &threads});

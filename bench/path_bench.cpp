@@ -129,7 +129,7 @@ void warm_solve(benchmark::State& state) {
   std::vector<Vector> thetas;
   const Path whole = whole_path(thetas);
   const double lambda = 50 / whole.g[whole.g.size() - 1];
-  TradeoffResult result;
+  SolveResult result;
   best.solve = bench::run(state, [&] {
     result = solve(p.head, p.theta0, p.rows, p.pairs,
                    {.anchor = 1, .lambda = lambda, .gaps = {}}, {}, whole.theta(lambda));
@@ -172,7 +172,7 @@ void sparse_solve(benchmark::State& state) {
   pairs[0].c = rows;
   pairs[0].cbar = {.X = Xbar.get(), .y = {}, .weight = {}, .subset = {}};
   pairs[0].weight.assign(kPairs, 1.0F);
-  TradeoffResult result;
+  SolveResult result;
   const bench::Seconds shortest = bench::run(state, [&] {
     result =
         solve(head, theta0, rows, pairs, {.anchor = 1, .lambda = 1000, .gaps = {}}, {});

@@ -25,7 +25,7 @@ std::vector<Index> rows_of(const Rows& rows, Index first, Index count) {
 }
 
 // A metric that does not see the attribute: without its own features and without the
-// directions in which the others foretell it.
+// directions in which the others predict it.
 FairMetric fair_metric(const BaselineProblem& problem, const Exec& exec) {
   const Rows& rows = problem.edit.rows;
   const auto& own = problem.attribute_features;

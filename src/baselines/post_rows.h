@@ -2,11 +2,10 @@
 
 #include <string_view>
 
+#include "core/index.h"
 #include "fmd/baselines/postprocess.h"
 
 namespace fmd {
-
-[[nodiscard]] inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Sizes agree and groups are below `groups`. Throws Error(bad_shape), Error(bad_option).
 void require_post_rows(std::string_view where, const PostRows& rows, Index groups);

@@ -24,12 +24,12 @@ class Cg final : public InverseHessian {
   [[nodiscard]] Index dim() const override { return system_.dim; }
   [[nodiscard]] double damping() const override { return options_.damping; }
 
-  [[nodiscard]] SolveResult apply(const Matrix& b) const override {
+  [[nodiscard]] InverseResult apply(const Matrix& b) const override {
     require_size("cg", "a right-hand side", b.rows(), dim());
     std::vector<Search> searches = start(b);
     Index steps = 0;
     while (steps < options_.max_iterations && step(searches)) ++steps;
-    SolveResult result;
+    InverseResult result;
     result.x.resize(b.rows(), b.cols());
     for (Index j = 0; j < b.cols(); ++j)
       result.x.col(j) = searches[static_cast<std::size_t>(j)].x;

@@ -20,7 +20,7 @@ class Cholesky final : public InverseHessian {
   [[nodiscard]] Index dim() const override { return factor_.H.rows(); }
   [[nodiscard]] double damping() const override { return factor_.damping; }
 
-  [[nodiscard]] SolveResult apply(const Matrix& b) const override {
+  [[nodiscard]] InverseResult apply(const Matrix& b) const override {
     require_size("cholesky", "a right-hand side", b.rows(), dim());
     Eigen::MatrixXd x = b;
     solve_factored(factor_.L, x);
@@ -31,7 +31,7 @@ class Cholesky final : public InverseHessian {
     solve_factored(factor_.L, correction);
     const Eigen::MatrixXd refined = x + correction;
     const Eigen::MatrixXd refined_rest = b - factor_.H * refined;
-    SolveResult result;
+    InverseResult result;
     result.x = x;
     double worst = 0;
     for (Index j = 0; j < b.cols(); ++j) {

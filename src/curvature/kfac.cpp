@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/gemm.h"
+#include "core/index.h"
 #include "core/sums.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
@@ -12,8 +13,6 @@
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Where each layer's A and G stand in one vector of sums, and its parameters in theta.
 struct Place {

@@ -46,9 +46,9 @@ class Lissa final : public InverseHessian {
   [[nodiscard]] Index dim() const override { return product_.dim(); }
   [[nodiscard]] double damping() const override { return product_.terms().damping; }
 
-  [[nodiscard]] SolveResult apply(const Matrix& b) const override {
+  [[nodiscard]] InverseResult apply(const Matrix& b) const override {
     require_size("lissa", "a right-hand side", b.rows(), dim());
-    SolveResult result;
+    InverseResult result;
     result.x.resize(b.rows(), b.cols());
     Index most = 0;
     for (Index j = 0; j < b.cols(); ++j) {
@@ -99,9 +99,9 @@ class KfacInverse final : public InverseHessian {
   [[nodiscard]] Index dim() const override { return product_.dim(); }
   [[nodiscard]] double damping() const override { return product_.terms().damping; }
 
-  [[nodiscard]] SolveResult apply(const Matrix& b) const override {
+  [[nodiscard]] InverseResult apply(const Matrix& b) const override {
     require_size("kfac", "a right-hand side", b.rows(), dim());
-    SolveResult result;
+    InverseResult result;
     result.x.resize(b.rows(), b.cols());
     for (Index j = 0; j < b.cols(); ++j) result.x.col(j) = kfac_.solve(b.col(j), damping());
     const double residual = worst_residual(product_, result.x, b);

@@ -3,14 +3,13 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "core/lapack.h"
 #include "fmd/curvature/hessian.h"
 #include "model/kernels.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Rows in one SYRK: a tile of 100 features stays in the second-level cache.
 constexpr Index kTileRows = 256;

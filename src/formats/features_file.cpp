@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/formats/safetensors.h"
 #include "formats/features_note.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 [[noreturn]] void bad(const std::string& source, const std::string& what) {
   throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),

@@ -67,7 +67,7 @@ InfluenceResult influence(const Head& head, const Rows& train, const Vector& the
   if (!own_rows) of_rows.rows_in_mean = 0;  // a mean over those rows
   const auto inverse = make_inverse_hessian(head, own_rows ? train : options.curvature_rows,
                                             theta, of_rows, exec);
-  const SolveResult solved = inverse->apply(gradients);
+  const InverseResult solved = inverse->apply(gradients);
   result.solve = solved.summary;
   if (!solved.x.allFinite())
     throw Error(ErrorKind::numerical, "influence: the solution is not finite",

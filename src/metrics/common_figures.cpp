@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/metrics/entropy.h"
 #include "fmd/metrics/intersectional.h"
 #include "fmd/metrics/spurious.h"
@@ -13,8 +14,6 @@
 // Figures of all compared groups together.
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 using Tables = std::vector<Confusion>;
 

@@ -3,16 +3,11 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/metrics/flip_tally.h"
 #include "metrics/pair_values.h"
 
 namespace fmd {
-namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
-
 PairValue pair_value(const PairScores& s, Index i) {
   PairValue pair;
   if (s.p.cols() == 2) {

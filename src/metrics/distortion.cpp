@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/metrics/individual.h"
 #include "fmd/model/whiten.h"
@@ -8,8 +9,6 @@
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Rows of both sides below each other: c's, then cbar's.
 std::vector<float> both_sides(const PairSet& pairs) {

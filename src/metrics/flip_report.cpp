@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "core/sums.h"
 #include "fmd/metrics/flip_tally.h"
 #include "fmd/metrics/testing.h"
@@ -10,8 +11,6 @@ namespace fmd {
 namespace {
 
 constexpr int kChangeUnit = 60;
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Means over the pairs of a unit, and whether there is one: numerators beside denominators,
 // so that a sum of resampled rows gives ratios.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "metrics/pair_values.h"
 
 namespace fmd {
@@ -12,8 +13,6 @@ namespace {
 constexpr double kStill = 1e-6;  // a smaller change of the probability counts as none
 constexpr int kChangeUnit = 60;
 constexpr std::uint32_t kFormat = 2;
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 void require_values(const PairScores& s, Index values) {
   for (const auto* side : {&s.from, &s.to})

@@ -5,14 +5,13 @@
 #include <tuple>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "metrics/group_figures.h"
 #include "metrics/group_rates.h"
 #include "metrics/scored_rows.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // A measure before it is worked out: rates to compare, and who takes part in each.
 struct Part {

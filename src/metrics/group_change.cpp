@@ -2,14 +2,13 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/metrics/group.h"
 #include "metrics/group_rates.h"
 #include "metrics/scored_rows.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // What a rate says of one row: nothing, a miss or a hit.
 enum class Outcome { none, miss, hit };

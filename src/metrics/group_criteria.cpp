@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/metrics/testing.h"
 #include "metrics/group_figures.h"
 #include "metrics/group_rates.h"
@@ -11,8 +12,6 @@
 // Every criterion of two groups, each group against the reference.
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Enough rows of the kind that the criterion divides by.
 bool enough(const CountedGroup& c, const RateInfo* rate, bool right, double least) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/index.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/score_curve.h"
 #include "fmd/metrics/testing.h"
@@ -13,8 +14,6 @@ namespace fmd {
 namespace {
 
 constexpr std::size_t kMostGroups = 300;  // with bootstrapped figures
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 CountedGroup counts_of(const GroupTally& group, int favorable) {
   CountedGroup c;

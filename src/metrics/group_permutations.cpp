@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/index.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/testing.h"
 #include "metrics/group_figures.h"
@@ -11,8 +12,6 @@
 // measured on the same permutations.
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // The criterion that a comparison is one of; null: it has no table of counts.
 const CriterionInfo* criterion_of(const GroupMeasure& measure, const std::string& rate) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/metrics/testing.h"
 
 namespace fmd {
@@ -10,8 +11,6 @@ namespace {
 
 constexpr double kTailReplicates =
     5;  // fewer in a tail: its end is taken from their spread
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 

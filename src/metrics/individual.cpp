@@ -1,12 +1,11 @@
 #include "fmd/metrics/individual.h"
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/metrics/testing.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // The share of a query's neighbours with this property; NaN where it has none.
 template <typename Property>

@@ -6,11 +6,10 @@
 #include <set>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Some of the rows that a pair involves, in ascending order, and the pair's part of the
 // mean.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/core/error.h"
 #include "metrics/pair_values.h"
 
@@ -18,8 +19,6 @@ constexpr double kLeast = 0x1p-52;
 
 // Sizes by exponent and six digits behind the first, from 2^-32 to 1; bin 0 is below.
 constexpr Index kSteps = 64, kOctaves = 32, kSizes = kOctaves * kSteps + 2;
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 Index size_bin(double gap) {
   const auto digits = static_cast<Index>(std::bit_cast<std::uint64_t>(gap) >> 46);

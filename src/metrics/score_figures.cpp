@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/score_curve.h"
 #include "fmd/metrics/testing.h"
@@ -18,8 +19,6 @@ namespace fmd {
 namespace {
 
 constexpr Index kCoarse = 50, kReplicates = 200;
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 struct GroupScores {
   ScoreRuns runs;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/index.h"
 #include "fmd/core/rng.h"
 #include "metrics/group_rates.h"
 #include "metrics/normal_sums.h"
@@ -11,8 +12,6 @@
 // make the sums normal.
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Sums over resampled rows of score, score if the label is favourable, whether it is.
 enum Column { kScore, kPositiveScore, kPositive, kColumns };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "metrics/tally_kernel.h"
 
 namespace fmd {
@@ -28,8 +29,6 @@ enum Sum {
   kOutcomes
 };  // of a cell; the exact ones end before outcomes
 enum Weight { kWeightSquares = 4, kWeightP = 8, kWeightPSquares, kWeightLoss };
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 Index cells_of(const TallyPlan& plan, const std::vector<Index>& attributes) {
   Index cells = 1;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/metrics/tally.h"
 #include "metrics/tally_kernel.h"
 
@@ -11,8 +12,6 @@ namespace {
 
 using kernels::kWeightUnit;
 constexpr float kLeastWeight = 0x1p-20F, kMostWeight = 0x1p20F;
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 void require_fit(const TallyPlan& plan, const ScoredBlock& block) {
   require_size("tally", "a row of p", block.classes, plan.classes);

@@ -4,11 +4,10 @@
 #include <limits>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 struct Range {
   Index first, rows;

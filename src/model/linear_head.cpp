@@ -1,13 +1,12 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/model/head.h"
 #include "model/kernels.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 double value_of(const FeatureBlock& block, Index entry) {
   return block.value.empty() ? 1.0 : static_cast<double>(block.value[at(entry)]);

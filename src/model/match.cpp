@@ -5,14 +5,13 @@
 #include <queue>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace fmd {
 namespace {
 
 constexpr Index kFirstList = 8, kLongestList = 256;  // near candidates of each query
 constexpr double kFar = std::numeric_limits<double>::infinity();
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // What a query asks for next: a candidate, or (row = -1) to have its list extended.
 struct Wish {

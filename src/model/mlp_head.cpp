@@ -4,12 +4,11 @@
 
 #include "core/check.h"
 #include "core/gemm.h"
+#include "core/index.h"
 #include "model/activation.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // f(sums) with a column of ones behind, and the derivatives where they are asked for.
 void activate(Activation activation, const Matrix& sums, Matrix& value, Matrix* slope,

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "core/lapack.h"
 #include "model/dense_rows.h"
 #include "model/nearest_kernels.h"
@@ -18,8 +19,6 @@ constexpr Index kQueryRows = 1024;      // of one task
 constexpr Index kCandidateRows = 1024;  // of one tile
 constexpr Index kTileQueries = 256;     // 1 MB of products: stays in the second-level cache
 constexpr float kNever = -std::numeric_limits<float>::infinity();
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Some rows, expanded, with what the product needs of them.
 struct Side {

@@ -1,12 +1,11 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/model/features.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 void patch_dense(const FeatureBlock& block, const FeaturePatch& patch,
                  std::span<const std::int32_t> to, std::vector<float>& values) {

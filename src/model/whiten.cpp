@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "core/lapack.h"
 #include "core/sums.h"
 #include "model/dense_rows.h"
@@ -14,8 +15,6 @@ namespace fmd {
 namespace {
 
 constexpr Index kMostFeatures = 4096;
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 std::vector<Index> block_rows(Index b, Index rows) {
   const Index first = b * kBlockRows;

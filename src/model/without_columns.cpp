@@ -1,9 +1,8 @@
+#include "core/index.h"
 #include "fmd/model/whiten.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // New number of each column; -1: left out.
 struct Columns {

@@ -52,16 +52,16 @@ void refine(const CandidateInput& input, const DebiasOptions& options, const Exe
   const std::vector<PairSet> sets = input.edit.sets();
   Vector offset = Vector::Zero(model.theta.size());
   Index done = 0;
-  for (PathPoint& point : candidates.points) {
+  for (Candidate& point : candidates.points) {
     exec.report("repairing", done++, static_cast<Index>(candidates.points.size()));
     solve_options.lambda = point.lambda;
     const Vector seed = point.theta;
-    const TradeoffResult solved = solve(linear_head(model), model.theta, input.edit.view(),
+    const SolveResult solved = solve(linear_head(model), model.theta, input.edit.view(),
                                         sets, solve_options, exec, seed + offset);
     point.theta = solved.theta;
     point.kind = "solve";
     offset = solved.theta - seed;
-    SolveSummary& s = candidates.solve;
+    InverseSummary& s = candidates.solve;
     s.residual = std::max(s.residual, solved.summary.gradient);
     s.iterations += solved.summary.iterations;
     if (solved.summary.status == SolveStatus::stopped) s.converged = false;
@@ -83,13 +83,13 @@ Candidates path_candidates(const CandidateInput& input, const DebiasOptions& opt
   Candidates candidates;
   candidates.path = make_path(H, G, model.theta);
   for (const double lambda : lambdas(candidates.path, options)) {
-    PathPoint point;
+    Candidate point;
     point.lambda = lambda;
     point.kind = "path";
     point.theta = candidates.path.theta(lambda);
     candidates.points.push_back(std::move(point));
   }
-  candidates.hessian_rows = from_train ? "train" : "edit";
+  candidates.hessian_source = from_train ? "train" : "edit";
   candidates.status = "exact";
   candidates.solve = {.converged = true,
                       .damping = candidates.path.damping,
@@ -103,7 +103,7 @@ Candidates average_candidate(const CandidateInput& input, const Exec& exec) {
   std::vector<const Attribute*> repaired;
   for (const StudyPairs& pairs : input.edit.pairs)
     repaired.push_back(&input.edit.study->attributes[pairs.attribute]);
-  PathPoint point;
+  Candidate point;
   point.lambda = std::numeric_limits<double>::infinity();
   point.kind = "average-column";
   if (!head_on_columns(input.model))
@@ -116,7 +116,7 @@ Candidates average_candidate(const CandidateInput& input, const Exec& exec) {
   candidates.points.push_back(std::move(point));
   candidates.status = "exact";
   candidates.solve = {.converged = true, .solver = "none"};
-  candidates.hessian_rows = "none";
+  candidates.hessian_source = "none";
   return candidates;
 }
 
@@ -176,7 +176,7 @@ Candidates make_candidates(const CandidateInput& input, const DebiasOptions& opt
                                            : network_candidates(input, options, exec);
   if (options.keep_rate) {
     const double rate = favorable_rate(input.model, input.edit, exec);
-    for (PathPoint& point : candidates.points)
+    for (Candidate& point : candidates.points)
       point.theta = kept_rate(input.model, input.edit, point.theta, rate, exec);
   }
   return candidates;

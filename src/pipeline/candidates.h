@@ -30,12 +30,12 @@ struct CandidateInput {
 
 // The candidates' parameters, before anything is measured.
 struct Candidates {
-  std::vector<PathPoint> points;
+  std::vector<Candidate> points;
   Path path;                              // solve and path only
-  SolveSummary solve;                     // the largest residual; iterations of all points
+  InverseSummary solve;                     // the largest residual; iterations of all points
   double relative_gradient = kUndefined;  // remove, replace: see DebiasReport
   std::string status;
-  std::string hessian_rows;  // "train" | "edit" | "edit pairs" | "none"
+  std::string hessian_source;  // "train" | "edit" | "edit pairs" | "none"
 };
 [[nodiscard]] Candidates make_candidates(const CandidateInput& input,
                                          const DebiasOptions& options, const Exec& exec);

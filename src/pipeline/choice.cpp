@@ -83,13 +83,13 @@ Columns odds_columns(const Model& model, const StudyPart& part, std::size_t k,
   return {std::move(found.value), std::move(found.change)};
 }
 
-double mean_bias(const PathPoint& point) {
+double mean_bias(const Candidate& point) {
   double sum = 0;
   for (const Interval& bias : point.bias) sum += bias.value;
   return sum / static_cast<double>(point.bias.size());
 }
 
-Verdict judge_target(const PathPoint& point, const StudyPart& part, const Limit& target) {
+Verdict judge_target(const Candidate& point, const StudyPart& part, const Limit& target) {
   Verdict verdict = Verdict::pass;
   for (std::size_t k = 0; k < part.pairs.size(); ++k) {
     const std::string& name = part.study->attributes[part.pairs[k].attribute].name;
@@ -101,7 +101,7 @@ Verdict judge_target(const PathPoint& point, const StudyPart& part, const Limit&
   return verdict;
 }
 
-bool is_at(const PathPoint& point, const CandidateAt& at) {
+bool is_at(const Candidate& point, const CandidateAt& at) {
   return (!at.lambda || point.lambda == *at.lambda) && (!at.s || point.s == *at.s) &&
          (!at.rows || point.K == *at.rows) && (!at.gamma || point.gamma == *at.gamma) &&
          (!at.mu || point.mu == *at.mu);
@@ -111,13 +111,13 @@ bool is_at(const PathPoint& point, const CandidateAt& at) {
 
 void measure_candidates(const Model& model, const StudyPart& holdout,
                         const DebiasOptions& options, const Exec& exec,
-                        std::vector<PathPoint>& points) {
+                        std::vector<Candidate>& points) {
   const bool matched = repairs_matched(holdout, model.task, options);
   const std::string name = chosen_measure(options, matched);
   const Measured before = measure(model, holdout, name, exec);
   std::vector<Vector> correct;
   std::vector<std::vector<Vector>> gaps(holdout.pairs.size());
-  for (PathPoint& point : points) {
+  for (Candidate& point : points) {
     Measured after = measure(with_theta(model, point.theta), holdout, name, exec);
     point.log_loss = after.log_loss;
     correct.push_back(std::move(after.correct));
@@ -142,11 +142,11 @@ void measure_candidates(const Model& model, const StudyPart& holdout,
     }
   }
   if (!options.target) return;
-  for (PathPoint& point : points)
+  for (Candidate& point : points)
     point.target = judge_target(point, holdout, *options.target);
 }
 
-int choose(const std::vector<PathPoint>& points, const DebiasOptions& options) {
+int choose(const std::vector<Candidate>& points, const DebiasOptions& options) {
   const auto best = [&](const auto& eligible, const auto& better) {
     int chosen = -1;
     for (std::size_t k = 0; k < points.size(); ++k) {
@@ -156,29 +156,29 @@ int choose(const std::vector<PathPoint>& points, const DebiasOptions& options) {
     }
     return chosen;
   };
-  const auto less_biased = [](const PathPoint& a, const PathPoint& b) {
+  const auto less_biased = [](const Candidate& a, const Candidate& b) {
     return mean_bias(a) < mean_bias(b);
   };
   int chosen = -1;
   if (options.at.any())
-    return best([&](const PathPoint& p) { return is_at(p, options.at); }, less_biased);
+    return best([&](const Candidate& p) { return is_at(p, options.at); }, less_biased);
   if (options.target) {
     chosen =
-        best([](const PathPoint& p) { return p.lowers_bias && p.target == Verdict::pass; },
-             [](const PathPoint& a, const PathPoint& b) {
+        best([](const Candidate& p) { return p.lowers_bias && p.target == Verdict::pass; },
+             [](const Candidate& a, const Candidate& b) {
                if (a.accuracy.value != b.accuracy.value)
                  return a.accuracy.value > b.accuracy.value;
                return mean_bias(a) < mean_bias(b);
              });
   } else {
     chosen = best(
-        [&](const PathPoint& p) {
+        [&](const Candidate& p) {
           return p.lowers_bias && p.accuracy_change.value >= -options.max_accuracy_loss;
         },
         less_biased);
   }
   if (chosen < 0 && options.best_effort)
-    chosen = best([](const PathPoint&) { return true; }, less_biased);
+    chosen = best([](const Candidate&) { return true; }, less_biased);
   return chosen;
 }
 

@@ -10,10 +10,10 @@ namespace fmd {
 // Accuracy and bias of every candidate on the hold-out, paired with the original.
 void measure_candidates(const Model& model, const StudyPart& holdout,
                         const DebiasOptions& options, const Exec& exec,
-                        std::vector<PathPoint>& points);
+                        std::vector<Candidate>& points);
 
 // The rule: position of the chosen candidate, -1 when there is none.
-[[nodiscard]] int choose(const std::vector<PathPoint>& points,
+[[nodiscard]] int choose(const std::vector<Candidate>& points,
                          const DebiasOptions& options);
 [[nodiscard]] std::string rule_in_words(const DebiasOptions& options, bool matched);
 

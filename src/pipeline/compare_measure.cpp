@@ -6,13 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/metrics/interval.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 struct Rate {
   double hits = 0, of = 0;

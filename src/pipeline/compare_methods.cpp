@@ -79,7 +79,7 @@ Fitted debiased(const CompareGround& g, const std::string& method, const Exec& e
   const Candidates made =
       make_candidates({.model = g.model, .edit = g.edit, .train = g.train}, options, exec);
   Fitted fitted;
-  for (const PathPoint& point : made.points) {
+  for (const Candidate& point : made.points) {
     CandidateAt where;
     if (std::isfinite(point.lambda)) where.lambda = point.lambda;
     if (std::isfinite(point.s)) where.s = point.s;

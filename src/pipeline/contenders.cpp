@@ -106,7 +106,7 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
   return controls;
 }
 
-Foretold path_gap(const Model& before, const Vector& theta, const Study& study,
+Predicted path_gap(const Model& before, const Vector& theta, const Study& study,
                   const StudyPairs& pairs, const Exec& exec) {
   if (before.head->outputs() != 1) return {};
   const PairSet set = pairs.set(study);
@@ -127,7 +127,7 @@ Foretold path_gap(const Model& before, const Vector& theta, const Study& study,
   return {.value = value, .change = value - old_sum / set.total_weight(), .capped = false};
 }
 
-Foretold first_order_gap(const Model& before, const Vector& theta, const Study& study,
+Predicted first_order_gap(const Model& before, const Vector& theta, const Study& study,
                          const StudyPairs& pairs, const Exec& exec) {
   const PairSet set = pairs.set(study);
   const MeasureValue now =

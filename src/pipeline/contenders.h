@@ -28,12 +28,12 @@ struct Control {
 // Flip gap of a two-class head at theta when every pair keeps the secant slope that it had
 // at the model's own parameters: what the quadratic path takes a gap for. Undefined for
 // softmax.
-[[nodiscard]] Foretold path_gap(const Model& before, const Vector& theta,
+[[nodiscard]] Predicted path_gap(const Model& before, const Vector& theta,
                                 const Study& study, const StudyPairs& pairs,
                                 const Exec& exec);
 // The flip gap B to first order: B + grad B . (theta - the model's parameters). A gap
 // cannot fall below 0: then it is capped.
-[[nodiscard]] Foretold first_order_gap(const Model& before, const Vector& theta,
+[[nodiscard]] Predicted first_order_gap(const Model& before, const Vector& theta,
                                        const Study& study, const StudyPairs& pairs,
                                        const Exec& exec);
 

@@ -44,11 +44,11 @@ struct DebiasRun::State {
     return given;
   }
 
-  [[nodiscard]] const PathPoint& point() const {
+  [[nodiscard]] const Candidate& point() const {
     return candidates.points[static_cast<std::size_t>(chosen)];
   }
 
-  [[nodiscard]] Foretold foretell(const Study& study, const StudyPairs& pairs) const {
+  [[nodiscard]] Predicted predict(const Study& study, const StudyPairs& pairs) const {
     if (chosen < 0) return {};
     if (is_newton(options.method))
       return first_order_gap(input.model, point().theta, study, pairs, exec);
@@ -77,7 +77,7 @@ struct DebiasRun::State {
     report.optimistic = parts.data.used_in_training();
     report.solve = candidates.solve;
     report.relative_gradient = candidates.relative_gradient;
-    report.hessian_rows = candidates.hessian_rows;
+    report.hessian_source = candidates.hessian_source;
     report.solve_status = candidates.status;
     report.edit_rows = static_cast<Index>(parts.edit.rows.size());
     report.holdout_rows = static_cast<Index>(parts.holdout.rows.size());
@@ -85,19 +85,19 @@ struct DebiasRun::State {
     report.seed = exec.seed;
   }
 
-  void foretell(DebiasReport& report) const {
-    if (report.measure == kOddsMeasure) {  // nothing is foretold of it
+  void predict(DebiasReport& report) const {
+    if (report.measure == kOddsMeasure) {  // nothing is predicted for it
       report.predicted_holdout.resize(parts.repaired.size());
       if (parts.test) report.predicted_test.resize(parts.repaired.size());
       return;
     }
     for (std::size_t k = 0; k < parts.repaired.size(); ++k) {
       report.predicted_holdout.push_back(
-          foretell(*parts.holdout.study, parts.holdout.pairs[k]));
+          predict(*parts.holdout.study, parts.holdout.pairs[k]));
       if (!parts.test) continue;
       const auto pairs = make_pairs(input.model, *parts.test, input.model.task, {}, exec);
       report.predicted_test.push_back(
-          foretell(*parts.test, pairs[parts.repaired[k]].value()));
+          predict(*parts.test, pairs[parts.repaired[k]].value()));
     }
   }
 };
@@ -110,7 +110,7 @@ DebiasRun::DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec)
 DebiasRun::~DebiasRun() = default;
 bool DebiasRun::found() const { return state_->chosen >= 0; }
 const Model& DebiasRun::model() const { return state_->model; }
-const std::vector<PathPoint>& DebiasRun::points() const {
+const std::vector<Candidate>& DebiasRun::points() const {
   return state_->candidates.points;
 }
 
@@ -121,7 +121,7 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   const AuditOptions& options = s.options.audit;
   DebiasReport report;
   s.describe(report);
-  s.foretell(report);
+  s.predict(report);
 
   const std::vector<Control> controls = make_controls(
       s.whole, before, after, s.parts.edit, s.parts.holdout, s.input.train, s.exec);

@@ -15,7 +15,7 @@ Bytes path_tensors(const DebiasReport& report) {
   Matrix theta(points, parameters);
   Matrix lambda(points, 1), s(points, 1), K(points, 1);
   for (Index k = 0; k < points; ++k) {
-    const PathPoint& point = report.points[static_cast<std::size_t>(k)];
+    const Candidate& point = report.points[static_cast<std::size_t>(k)];
     theta.row(k) = point.theta;
     lambda(k, 0) = point.lambda;
     s(k, 0) = point.s;

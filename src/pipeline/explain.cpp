@@ -202,7 +202,7 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
   report.train_rows = train.size();
   report.known = train.seen;
   report.task = model.task;
-  report.hessian_rows = options.hessian_on_data ? "data" : "train";
+  report.hessian_source = options.hessian_on_data ? "data" : "train";
   report.l2 = model.note.l2;
   report.solve = found.solve;
   report.relative_gradient = found.relative_gradient;

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include "core/index.h"
+
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // A number for each row; NaN where it is missing.
 using Values = std::function<double(Index row)>;

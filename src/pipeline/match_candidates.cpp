@@ -6,13 +6,12 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/unlearn/solve.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 const Attribute& attribute_of(const StudyPart& part, std::size_t k) {
   return part.study->attributes[part.pairs[k].attribute];
@@ -157,13 +156,13 @@ Candidates match_candidates(const CandidateInput& input, const DebiasOptions& op
   const std::vector<PairSet> rows = {balanced_rows(input.edit)};
   Candidates candidates;
   candidates.solve = {.converged = true, .solver = "levenberg-marquardt"};
-  candidates.hessian_rows = "none";
+  candidates.hessian_source = "none";
   const std::vector<Weights> all = grid(options);
   Vector start = model.theta;
   for (const Weights& weights : all) {
     exec.report("repairing", std::ssize(candidates.points), std::ssize(all));
     if (weights.gamma == 0) start = model.theta;
-    const TradeoffResult solved = solve(*model.head, model.theta, input.edit.view(), rows,
+    const SolveResult solved = solve(*model.head, model.theta, input.edit.view(), rows,
                                         {.anchor = 0,
                                          .fit = options.fit > 0 ? options.fit : 1,
                                          .lambda = 0,
@@ -171,13 +170,13 @@ Candidates match_candidates(const CandidateInput& input, const DebiasOptions& op
                                          .gaps = odds_penalties(input, weights.gamma)},
                                         exec, start);
     start = solved.theta;
-    PathPoint point;
+    Candidate point;
     point.gamma = weights.gamma;
     point.mu = weights.mu;
     point.kind = "solve";
     point.theta = solved.theta;
     candidates.points.push_back(std::move(point));
-    SolveSummary& s = candidates.solve;
+    InverseSummary& s = candidates.solve;
     s.residual = std::max(s.residual, solved.summary.gradient);
     s.iterations += solved.summary.iterations;
     if (solved.summary.status == SolveStatus::stopped) s.converged = false;

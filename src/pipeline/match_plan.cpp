@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/model/match.h"
@@ -13,8 +14,6 @@
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Rows by label and value; -1 where a row is not matched.
 struct Cells {

@@ -2,13 +2,12 @@
 #include <cmath>
 #include <map>
 
+#include "core/index.h"
 #include "fmd/metrics/matched.h"
 #include "pipeline/match_balance.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // |p_y - pbar_y| for the label that both rows have; without labels half the sum over the
 // classes, which is the same for two.

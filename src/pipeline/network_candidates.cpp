@@ -84,7 +84,7 @@ Candidates network_candidates(const CandidateInput& input, const DebiasOptions& 
   const SolveAdamOptions adam = adam_options(sets);
   const bool minibatches = by_adam(options);
   Candidates candidates;
-  SolveSummary& s = candidates.solve;
+  InverseSummary& s = candidates.solve;
   s.converged = true;
   s.solver = minibatches ? "adam" : "levenberg-marquardt";
   std::vector<double> grid = lambdas(options);
@@ -94,13 +94,13 @@ Candidates network_candidates(const CandidateInput& input, const DebiasOptions& 
   for (const double lambda : grid) {
     exec.report("repairing", std::ssize(candidates.points), std::ssize(grid));
     how.lambda = lambda;
-    const TradeoffResult solved =
+    const SolveResult solved =
         minibatches
             ? solve_adam(*model.head, model.theta, input.edit.view(), sets, how, adam,
                          nullptr, exec, start)
             : solve(*model.head, model.theta, input.edit.view(), sets, how, exec, start);
     start = solved.theta;
-    PathPoint point;
+    Candidate point;
     point.lambda = lambda;
     point.kind = "solve";
     point.theta = solved.theta;
@@ -110,7 +110,7 @@ Candidates network_candidates(const CandidateInput& input, const DebiasOptions& 
     if (solved.summary.status == SolveStatus::stopped) s.converged = false;
   }
   if (from_above) std::reverse(candidates.points.begin(), candidates.points.end());
-  candidates.hessian_rows = "none";
+  candidates.hessian_source = "none";
   candidates.status = s.converged ? "converged" : "stopped";
   return candidates;
 }

@@ -30,7 +30,7 @@ std::vector<double> scales(const DebiasOptions& options, double n) {
   return all;
 }
 
-void add_solve(const SolveSummary& one, SolveSummary& all) {
+void add_solve(const InverseSummary& one, InverseSummary& all) {
   all.converged = all.converged && one.converged;
   all.residual = std::max(all.residual, one.residual);
   all.damping = std::max(all.damping, one.damping);
@@ -56,7 +56,7 @@ class Steps {
       exec_.report("repairing", done++, static_cast<Index>(exchanges.all.size()));
       add_points(exchange, all);
     }
-    candidates_.hessian_rows = curvature_.name();
+    candidates_.hessian_source = curvature_.name();
     candidates_.status = candidates_.solve.converged ? "converged" : "not converged";
     return std::move(candidates_);
   }
@@ -66,10 +66,10 @@ class Steps {
   void add_points(const Exchange& exchange, const std::vector<double>& all) {
     const Vector& theta = input_.model.theta;
     const Vector g = exchange.gradient(*input_.model.head, theta, exec_);
-    const SolveResult direction = first_->apply(g);
+    const InverseResult direction = first_->apply(g);
     add_solve(direction.summary, candidates_.solve);
     for (const double s : all) {
-      PathPoint point;
+      Candidate point;
       point.kind = options_.method;
       point.s = s;
       point.K = exchange.K;
@@ -81,7 +81,7 @@ class Steps {
 
   // `refresh` steps of s / refresh each, with H and g at the parameters that the last one
   // reached.
-  Vector refreshed(const Exchange& exchange, double s, const SolveResult& first) {
+  Vector refreshed(const Exchange& exchange, double s, const InverseResult& first) {
     const UnlearnOptions step{.step_scale = s / options_.newton.refresh};
     Vector theta = input_.model.theta + step.step_scale * first.x.col(0);
     for (int k = 1; k < options_.newton.refresh; ++k) {

@@ -25,7 +25,7 @@ Json data_json(const std::vector<DataNote>& notes) {
 }
 
 // What names a candidate: lambda, or s and, where training rows were taken, K.
-Json key_json(const PathPoint& point) {
+Json key_json(const Candidate& point) {
   Json json = Json::object();
   if (std::isinf(point.lambda))
     json["lambda"] = "infinity";
@@ -38,7 +38,7 @@ Json key_json(const PathPoint& point) {
   return json;
 }
 
-Json point_json(const PathPoint& point, const std::vector<std::string>& repaired,
+Json point_json(const Candidate& point, const std::vector<std::string>& repaired,
                 const std::string& measure) {
   Json json = key_json(point);
   json["kind"] = point.kind;
@@ -126,7 +126,7 @@ Json moved_json(const Moved& moved) {
 Json chosen_json(const DebiasReport& r) {
   Json json = {{"rule", r.rule}, {"candidates", r.points.size()}};
   if (r.chosen >= 0) {
-    const PathPoint& point = r.points[static_cast<std::size_t>(r.chosen)];
+    const Candidate& point = r.points[static_cast<std::size_t>(r.chosen)];
     json.update(key_json(point));
     json["on_holdout"] = point_json(point, r.repaired, r.measure);
   }
@@ -140,15 +140,15 @@ double co_of(const std::vector<Contender>& contenders, std::size_t at,
   return audit == nullptr || !audit->flip ? kUndefined : audit->flip->co.value;
 }
 
-// Before and after as measured, between them what was foretold, and both changes.
+// Before and after as measured, between them what was predicted, and both changes.
 Json part_json(const std::vector<Contender>& contenders,
-               const std::vector<Foretold>& predicted,
+               const std::vector<Predicted>& predicted,
                const std::vector<std::string>& repaired, const char* empty_reason) {
   if (contenders.empty()) return {{"value", nullptr}, {"reason", empty_reason}};
   const Json measured = contenders_json(contenders, false);
-  Json foretold, change;
+  Json expected, change;
   for (std::size_t a = 0; a < repaired.size(); ++a) {
-    Json& co = foretold[repaired[a]]["co"];
+    Json& co = expected[repaired[a]]["co"];
     co["value"] = number(predicted[a].value);
     if (std::isnan(predicted[a].value))
       co["reason"] = "only for step, remove, replace, and for two classes on the path";
@@ -158,7 +158,7 @@ Json part_json(const std::vector<Contender>& contenders,
                                                      co_of(contenders, 0, repaired[a]))}};
   }
   return {{"before", measured["before"]},
-          {"predicted", foretold},
+          {"predicted", expected},
           {"after", measured["after"]},
           {"change", change}};
 }
@@ -193,7 +193,7 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
                    {"rcond", number(r.solve.rcond)},
                    {"iterations", r.solve.iterations},
                    {"relative_gradient", number(r.relative_gradient)},
-                   {"hessian_rows", r.hessian_rows}};
+                   {"hessian_rows", r.hessian_source}};
   json["measures"] = {
       {"holdout", part_json(r.holdout, r.predicted_holdout, r.repaired, "none")},
       {"test", part_json(r.test, r.predicted_test, r.repaired, "no --test was given")}};
@@ -225,7 +225,7 @@ std::string path_json(const DebiasReport& r) {
   json["tensors"] = r.out + ".path.safetensors";
   json["chosen"] = r.chosen;
   json["points"] = Json::array();
-  for (const PathPoint& point : r.points)
+  for (const Candidate& point : r.points)
     json["points"].push_back(point_json(point, r.repaired, r.measure));
   return json.dump(2) + "\n";
 }

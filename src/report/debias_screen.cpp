@@ -150,24 +150,24 @@ std::string match_excess(const Contender& c, const std::string& name) {
 }
 
 // Which candidate it is, and how well it was computed.
-std::string how(const DebiasReport& r, const PathPoint& point) {
+std::string how(const DebiasReport& r, const Candidate& point) {
   if (!std::isnan(point.gamma)) {
     return fmt::format("gamma {:g} on the soft odds gaps, mu {:g}; {} (gradient {:.0e})",
                        point.gamma, point.mu, r.solve_status, r.solve.residual);
   }
-  if (r.hessian_rows == "none" && std::isfinite(point.lambda)) {  // a network's layers
+  if (r.hessian_source == "none" && std::isfinite(point.lambda)) {  // a network's layers
     return fmt::format("lambda {:.4g}, {}; {} (gradient {:.0e})", point.lambda,
                        r.solve.solver, r.solve_status, r.solve.residual);
   }
   if (std::isnan(point.s)) {
     return fmt::format(
         "lambda {:.4g}, {} (gradient {:.0e}); Hessian: {} rows, damping {:.2g}",
-        point.lambda, r.solve_status, r.solve.residual, r.hessian_rows, r.solve.damping);
+        point.lambda, r.solve_status, r.solve.residual, r.hessian_source, r.solve.damping);
   }
   std::string words = fmt::format("s {:.4g}", point.s);
   if (point.K > 0) words += fmt::format(", {} training rows", count(point.K));
   words += fmt::format("; {} (residual {:.0e}); Hessian: {}, damping {:.2g}",
-                       r.solve.solver, r.solve.residual, r.hessian_rows, r.solve.damping);
+                       r.solve.solver, r.solve.residual, r.hessian_source, r.solve.damping);
   if (r.relative_gradient > 1e-3)
     words += "; indicative: the head is not at an optimum of its training objective";
   return wrap(words, 0, 0);
@@ -273,7 +273,7 @@ std::string screen(const DebiasReport& r) {
         r.points.size(), r.rule);
     return out + "\n" + wrap(words, 0, 0) + "\n";
   }
-  const PathPoint& point = r.points[static_cast<std::size_t>(r.chosen)];
+  const Candidate& point = r.points[static_cast<std::size_t>(r.chosen)];
   const std::string rule =
       fmt::format("{}, chosen on the {} hold-out rows", r.rule, count(r.holdout_rows));
   out += "\nREPAIR   " + wrap(rule, 9, 9) + "\n";

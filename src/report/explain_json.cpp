@@ -69,7 +69,7 @@ std::string to_json(const ExplainReport& r) {
         {"known_from_training", r.known < 0 ? Json(nullptr) : Json(r.known)}}},
       {"solve",
        {{"solver", r.solve.solver},
-        {"hessian", r.hessian_rows},
+        {"hessian", r.hessian_source},
         {"l2", number(r.l2)},
         {"residual", number(r.solve.residual)},
         {"converged", r.solve.converged},

@@ -91,7 +91,7 @@ std::string screen(const ExplainReport& r) {
   out += fmt::format("train  {}, {} rows", r.train, count(r.train_rows));
   if (r.known >= 0) out += fmt::format(", {} of them known from training", count(r.known));
   out += fmt::format("\nsolved {} on the {} rows, residual {:.0e}, damping {:g}{}\n",
-                     r.solve.solver, r.hessian_rows, r.solve.residual, r.solve.damping,
+                     r.solve.solver, r.hessian_source, r.solve.residual, r.solve.damping,
                      r.solve.cached ? ", factor from the cache" : "");
   if (!r.solve.converged)
     out += "!      the solver did not converge: the figures are indicative\n";

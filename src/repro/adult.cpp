@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/index.h"
 #include "fmd/core/rng.h"
 #include "fmd/data/datasets.h"
 #include "fmd/metrics/scored.h"
@@ -17,8 +18,6 @@
 
 namespace fmd::repro {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 Table some_rows(const Table& table, std::span<const Index> order, Index first, Index last) {
   std::vector<Index> rows(order.begin() + first, order.begin() + last);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/index.h"
 #include "fmd/baselines/baseline.h"
 #include "fmd/core/error.h"
 #include "pipeline/candidates.h"
@@ -7,8 +8,6 @@
 
 namespace fmd::repro {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Expected figures where lots are drawn.
 Score score_answers(const Answers& plain, const Answers& flipped, const Side& side) {

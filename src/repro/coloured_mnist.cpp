@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/fit/adam.h"
@@ -13,8 +14,6 @@
 
 namespace fmd::repro {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 double accuracy_of(const Head& head, const Rows& rows, const Vector& theta,
                    const Exec& exec) {

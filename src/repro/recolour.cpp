@@ -4,12 +4,11 @@
 
 #include "core/check.h"
 #include "core/gemm.h"
+#include "core/index.h"
 #include "fmd/core/error.h"
 
 namespace fmd {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Digits that one thread takes: fewer than a block, as a few thousand are all there are.
 constexpr Index kPiece = 512;

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/unlearn/newton.h"
 #include "repro/coloured_mnist.h"
 
 namespace fmd::repro {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // Eq. 9 in parts, one step of scale s after the other; H at the start, or anew before each
 // part.

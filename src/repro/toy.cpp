@@ -4,13 +4,12 @@
 #include <cmath>
 
 #include "core/gemm.h"
+#include "core/index.h"
 #include "fmd/core/rng.h"
 #include "fmd/fit/train.h"
 
 namespace fmd::repro {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 // The 3s and 8s.
 std::vector<Index> threes_and_eights(const Digits& digits) {

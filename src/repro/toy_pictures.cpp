@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/index.h"
 #include "fmd/unlearn/newton.h"
 #include "repro/toy.h"
 
@@ -11,8 +12,6 @@ namespace fmd::repro {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 constexpr Index kShown = 10;    // digits of each kind
 constexpr Index kPoints = 200;  // digits in the picture of decisions

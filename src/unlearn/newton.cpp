@@ -78,7 +78,7 @@ UnlearnResult newton_step(const Vector& theta, const Vector& g,
   if (!g.allFinite())
     throw Error(ErrorKind::numerical, "unlearn: the gradient is not finite",
                 "check the parameters and the features of the rows");
-  const SolveResult solved = inverse.apply(g);
+  const InverseResult solved = inverse.apply(g);
   Vector step = options.step_scale * solved.x.col(0);
 
   // An inexact solve still gives a usable step, so it is reported, not thrown.

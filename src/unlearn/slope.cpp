@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/index.h"
 #include "fmd/model/head.h"
 
 namespace fmd {
@@ -23,8 +24,6 @@ double sigmoid(double z) {
   const double e = std::exp(z);
   return e / (1 + e);
 }
-
-std::size_t at(Index k) { return static_cast<std::size_t>(k); }
 
 void sigmoid_scores(double z, double dz, double& p, double& dp) {
   const double e = std::exp(-std::abs(z)), other = e / (1 + e);  // the less probable class

@@ -25,7 +25,7 @@ double next_damping(double damping, double ratio, bool linear) {
 
 struct Run {
   SolveProblem::Point point;
-  TradeoffSummary summary;
+  SolveSummary summary;
 };
 
 // Whether a trial may be taken: J fell, or rounding hides that it did and the gradient
@@ -39,7 +39,7 @@ bool lower(const SolveProblem::Point& trial, const SolveProblem::Point& now) {
 // Levenberg-Marquardt from run.point.
 void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions& options,
               const Exec& exec, Run& run) {
-  TradeoffSummary& s = run.summary;
+  SolveSummary& s = run.summary;
   const double first = run.point.gradient.norm();
   const double goal = options.tolerance * std::max(1.0, first);
   double damping = options.damping;
@@ -77,7 +77,7 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
 
 }  // namespace
 
-TradeoffResult solve(const Head& head, const Vector& theta0, const Rows& rows,
+SolveResult solve(const Head& head, const Vector& theta0, const Rows& rows,
                      std::span<const PairSet> pairs, const SolveOptions& options,
                      const Exec& exec, const Vector& start) {
   require_solvable(head, theta0, rows, pairs, options);

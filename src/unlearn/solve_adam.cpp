@@ -213,7 +213,7 @@ double cosine(double done) { return (1 + std::cos(std::numbers::pi * done)) / 2;
 
 }  // namespace
 
-TradeoffResult solve_adam(const Head& head, const Vector& theta0, const Rows& rows,
+SolveResult solve_adam(const Head& head, const Vector& theta0, const Rows& rows,
                           std::span<const PairSet> pairs, const SolveOptions& options,
                           const SolveAdamOptions& adam, const PairsOfEpoch& redraw,
                           const Exec& exec, const Vector& start) {
@@ -225,8 +225,8 @@ TradeoffResult solve_adam(const Head& head, const Vector& theta0, const Rows& ro
   Vector theta = start.size() > 0 ? start : theta0;
   auto first = objective(theta);
   if (!std::isfinite(first.value)) first = objective(theta = theta0);
-  TradeoffResult result{.theta = theta, .summary = {}};
-  TradeoffSummary& s = result.summary;
+  SolveResult result{.theta = theta, .summary = {}};
+  SolveSummary& s = result.summary;
   s.start_objective = first.value;
   s.status = SolveStatus::stopped;
   Estimate estimate(head, theta0, rows, options, exec);

@@ -147,7 +147,7 @@ TEST(LayeredInverse, CgAndLissaAgreeWithCholesky) {
     CurvatureOptions options{.solver = Solver::cholesky, .l2 = 1e-3};
     options.damping.damping = 0.02;
     const auto exact = make_inverse_hessian(d.head, d.problem.rows(), d.theta, options, {});
-    const SolveResult x = exact->apply(b);
+    const InverseResult x = exact->apply(b);
     EXPECT_TRUE(x.summary.converged);
     options.tolerance = 1e-10;
     options.max_iterations = 5000;
@@ -155,7 +155,7 @@ TEST(LayeredInverse, CgAndLissaAgreeWithCholesky) {
       options.solver = solver;
       const auto inverse =
           make_inverse_hessian(d.head, d.problem.rows(), d.theta, options, {});
-      const SolveResult y = inverse->apply(b);
+      const InverseResult y = inverse->apply(b);
       SCOPED_TRACE(y.summary.solver);
       EXPECT_EQ(y.summary.solver, to_string(solver));
       EXPECT_TRUE(y.summary.converged);
@@ -184,7 +184,7 @@ TEST(LayeredInverse, ADivergingSeriesIsReportedAndFinite) {
   CurvatureOptions options{.solver = Solver::lissa, .l2 = 1e-3, .max_iterations = 100000};
   options.lissa_scale = 0.2 * spectrum.largest;
   const auto inverse = make_inverse_hessian(d.head, d.problem.rows(), d.theta, options, {});
-  const SolveResult result = inverse->apply(gradients(d, 1));
+  const InverseResult result = inverse->apply(gradients(d, 1));
   EXPECT_FALSE(result.summary.converged);
   EXPECT_TRUE(result.x.allFinite());
   EXPECT_TRUE(std::isfinite(result.summary.residual));
@@ -202,7 +202,7 @@ TEST(LayeredInverse, KfacIsExactForOneRowOfALinearHead) {
   const Matrix x =
       make_inverse_hessian(head, problem.rows(), theta, options, {})->apply(b).x;
   options.solver = Solver::kfac;
-  const SolveResult y =
+  const InverseResult y =
       make_inverse_hessian(head, problem.rows(), theta, options, {})->apply(b);
   EXPECT_CLOSE(y.x, x, 1e-10);
   EXPECT_LE(y.summary.residual, 1e-10);
@@ -218,7 +218,7 @@ TEST(LayeredInverse, KfacTellsHowFarItIsAndIsNear) {
       make_inverse_hessian(d.head, rows, d.theta, options, {})->apply(b).x.col(0);
   options.solver = Solver::kfac;
   const auto inverse = make_inverse_hessian(d.head, rows, d.theta, options, {});
-  const SolveResult result = inverse->apply(b);
+  const InverseResult result = inverse->apply(b);
   const Vector y = result.x.col(0);
   EXPECT_FALSE(result.summary.converged);
   const double residual =

@@ -62,7 +62,7 @@ TEST(Solvers, ConjugateGradientsAgreeWithCholesky) {
     options.preconditioner_rows = 200;
     const auto steps = make_inverse_hessian(head, problem.rows(), theta, options, {});
     const Matrix b = gradients(c.shape.cols, c.outputs, 3);
-    const SolveResult x = exact->apply(b), y = steps->apply(b);
+    const InverseResult x = exact->apply(b), y = steps->apply(b);
     EXPECT_TRUE(x.summary.converged && y.summary.converged);
     EXPECT_EQ(y.summary.solver, "cg");
     EXPECT_GT(y.summary.iterations, 0);
@@ -140,7 +140,7 @@ TEST(Solvers, NonConvergenceIsReportedNotThrown) {
                                         .max_iterations = 1,
                                         .preconditioner_rows = 60},
                                        {});
-  const SolveResult result = cg->apply(Vector::Ones(41));
+  const InverseResult result = cg->apply(Vector::Ones(41));
   EXPECT_FALSE(result.summary.converged);
   EXPECT_GT(result.summary.residual, 1e-14);
   EXPECT_TRUE(result.x.allFinite());
@@ -157,8 +157,8 @@ TEST(FactorCache, IsUsedAgainAndNeverStale) {
     const auto solve = [&](const Rows& rows, const Vector& at) {
       return make_inverse_hessian(head, rows, at, options, {})->apply(Vector::Ones(6));
     };
-    const SolveResult first = solve(problem.rows(), theta);
-    const SolveResult second = solve(problem.rows(), theta);
+    const InverseResult first = solve(problem.rows(), theta);
+    const InverseResult second = solve(problem.rows(), theta);
     EXPECT_FALSE(first.summary.cached);
     EXPECT_TRUE(second.summary.cached);
     EXPECT_EQ(first.x, second.x);
@@ -187,7 +187,7 @@ TEST(FactorCache, ADamagedFileIsMadeAnew) {
   const auto file = std::filesystem::directory_iterator(folder.path())->path();
   for (const std::size_t size : {std::size_t{0}, std::size_t{20}, std::size_t{150}}) {
     std::filesystem::resize_file(file, size);
-    const SolveResult again = solve();
+    const InverseResult again = solve();
     EXPECT_FALSE(again.summary.cached);
     EXPECT_EQ(again.x, expected);
     EXPECT_TRUE(solve().summary.cached);

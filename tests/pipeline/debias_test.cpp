@@ -191,7 +191,7 @@ TEST(Debias, AtLambdaGivesTheVeryModelOfThatPoint) {
     const DebiasRun one(test::debias_input(story.model, story.parts), options, {});
     EXPECT_EQ(one.model().theta, all.points()[at].theta);
     const DebiasReport report = one.measure(one.model());
-    const PathPoint& point = report.points[static_cast<std::size_t>(report.chosen)];
+    const Candidate& point = report.points[static_cast<std::size_t>(report.chosen)];
     EXPECT_EQ(point.accuracy.value, all.points()[at].accuracy.value);
     EXPECT_EQ(point.bias[0].high, all.points()[at].bias[0].high);
   }

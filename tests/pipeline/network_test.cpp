@@ -83,9 +83,9 @@ TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
       options.newton.rows = std::string(method) == "step" ? 0 : 50;
       const DebiasRun run(test::debias_input(story().model, story().parts), options, {});
       ASSERT_FALSE(run.points().empty());
-      for (const PathPoint& point : run.points()) EXPECT_TRUE(point.theta.allFinite());
+      for (const Candidate& point : run.points()) EXPECT_TRUE(point.theta.allFinite());
       EXPECT_TRUE(run.found());
-      EXPECT_EQ(run.measure(run.model()).hessian_rows,
+      EXPECT_EQ(run.measure(run.model()).hessian_source,
                 std::string(hessian) == "train" ? "train" : "edit pairs");
     }
 }
@@ -93,7 +93,7 @@ TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
 TEST(DebiasNetwork, APointCanBeTakenByItsLambda) {
   DebiasOptions options = quick(3, "adam");
   const DebiasRun run(test::debias_input(story().model, story().parts), options, {});
-  const PathPoint& wanted = run.points()[1];
+  const Candidate& wanted = run.points()[1];
   options.at.lambda = wanted.lambda;
   const DebiasRun again(test::debias_input(story().model, story().parts), options, {});
   ASSERT_TRUE(again.found());

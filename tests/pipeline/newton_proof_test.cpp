@@ -40,7 +40,7 @@ TEST(NewtonProofSlow, AsPrintedDestroysTheModelAndAutoKeepsTheRule) {
     const DebiasRun chosen(test::debias_input(story.model, story.parts), options, exec);
     if (chosen.found()) {
       const DebiasReport report = chosen.measure(chosen.model());
-      const PathPoint& point = report.points[static_cast<std::size_t>(report.chosen)];
+      const Candidate& point = report.points[static_cast<std::size_t>(report.chosen)];
       EXPECT_GE(point.accuracy_change.value, -0.01) << method;
       EXPECT_LT(point.bias_change[0].high, 0) << method;
       RecordProperty(method + "_accuracy", std::to_string(point.accuracy_change.value));

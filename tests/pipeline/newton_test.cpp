@@ -47,7 +47,7 @@ TEST(DebiasNewton, EveryMethodLowersTheGapWithinTheRule) {
     const DebiasRun run = run_on(story, quick(method));
     ASSERT_TRUE(run.found()) << method;
     const DebiasReport report = run.measure(run.model());
-    const PathPoint& point = report.points[static_cast<std::size_t>(report.chosen)];
+    const Candidate& point = report.points[static_cast<std::size_t>(report.chosen)];
     EXPECT_EQ(point.kind, method);
     EXPECT_LT(point.bias_change[0].high, 0) << method;
     EXPECT_GE(point.accuracy_change.value, -0.1) << method;
@@ -66,7 +66,7 @@ TEST(DebiasNewton, EveryMethodLowersTheGapWithinTheRule) {
   }
 }
 
-// At s = 1/n the step is what removing rows does; the first order foretells a small change.
+// At s = 1/n the step is what removing rows does; the first order predicts a small change.
 TEST(DebiasNewton, FirstOrderForetellsASmallChange) {
   const Story story = made_up_story();
   for (const std::string method : kMethods) {
@@ -94,7 +94,7 @@ TEST(DebiasNewton, AtTakesTheVeryModelOfThatPoint) {
   const Story story = made_up_story();
   for (const std::string method : kMethods) {
     const DebiasRun all = run_on(story, quick(method));
-    const PathPoint& point = all.points()[5];
+    const Candidate& point = all.points()[5];
     DebiasOptions options = quick(method);
     options.at.s = point.s;
     if (method != "step") options.at.rows = point.K;
@@ -115,7 +115,7 @@ TEST(DebiasNewton, HessianOfTheEditPartIsDampedAndNeedsNoTrainingRows) {
   const DebiasRun run(std::move(input), quick("step"), {});
   ASSERT_TRUE(run.found());
   const DebiasReport report = run.measure(run.model());
-  EXPECT_EQ(report.hessian_rows, "edit pairs");
+  EXPECT_EQ(report.hessian_source, "edit pairs");
   EXPECT_GT(report.solve.damping, 0);
   DebiasOptions options = quick("step");
   options.hessian = "data";

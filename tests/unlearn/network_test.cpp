@@ -42,7 +42,7 @@ struct NetworkProblem {
                                          const Exec& exec = {}) const {
     return solve_objective(head, theta0, p.rows, p.pairs, options, at, exec);
   }
-  [[nodiscard]] TradeoffResult solved(const SolveOptions& options,
+  [[nodiscard]] SolveResult solved(const SolveOptions& options,
                                       const Exec& exec = {}) const {
     return solve(head, theta0, p.rows, p.pairs, options, exec);
   }
@@ -335,7 +335,7 @@ TEST(SolveNetwork, JFallsToAPointWithoutSlope) {
       double last = n.objective(options, n.theta0).value;
       for (const int steps : {1, 2, 4, 8, 16}) {
         options.max_iterations = steps;
-        const TradeoffSummary s = n.solved(options).summary;
+        const SolveSummary s = n.solved(options).summary;
         EXPECT_LE(s.objective, last);
         EXPECT_LE(s.iterations, steps);
         last = s.objective;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-TradeoffResult run(const SmallProblem& p, const SolveOptions& options,
+SolveResult run(const SmallProblem& p, const SolveOptions& options,
                    const SolveAdamOptions& adam, const Exec& exec = {},
                    const PairsOfEpoch& redraw = nullptr) {
   return solve_adam(p.head, p.theta0, p.rows, p.pairs, options, adam, redraw, exec);

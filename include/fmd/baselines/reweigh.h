@@ -22,7 +22,7 @@ namespace fmd {
 // row i, H the Hessian of the summed training loss, U the summed log loss of the validation
 // rows and F their fairness loss,
 //   f_i = g_i . H^-1 grad F,   u_i = g_i . H^-1 grad U
-// foretell the change of F and of U when row i goes. What goes, x in [0, 1]^n, solves
+// predict the change of F and of U when row i goes. What goes, x in [0, 1]^n, solves
 //   min sum x_i      s.t. f.x <= -beta F,  u.x <= gamma sum min(u_i, 0)   if F can be
 //   undone, min f.x          s.t. u.x <= 0,  sum x_i <= alpha n                   else,
 // and the weights are 1 - x. F is turned so that it is >= 0 at theta.

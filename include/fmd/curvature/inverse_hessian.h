@@ -10,7 +10,7 @@
 
 namespace fmd {
 
-struct SolveSummary {
+struct InverseSummary {
   bool converged = false;
   double residual = 0;  // max over right-hand sides of |H x - b| / |b|, of the damped H
   double damping = 0;   // added to the diagonal
@@ -20,9 +20,9 @@ struct SolveSummary {
   bool cached = false;   // the factor came from the cache
 };
 
-struct SolveResult {
+struct InverseResult {
   Matrix x;  // one column per right-hand side
-  SolveSummary summary;
+  InverseSummary summary;
 };
 
 // H^-1 b for many b.
@@ -30,7 +30,7 @@ class InverseHessian {
  public:
   virtual ~InverseHessian() = default;
   [[nodiscard]] virtual Index dim() const = 0;
-  [[nodiscard]] virtual SolveResult apply(const Matrix& b) const = 0;
+  [[nodiscard]] virtual InverseResult apply(const Matrix& b) const = 0;
   [[nodiscard]] virtual double damping() const = 0;
 };
 

@@ -39,7 +39,7 @@ struct InfluenceOptions {
 struct InfluenceResult {
   std::vector<double> value;  // |B| of each target at theta
   Matrix change;              // rows x targets: predicted change of |B| without the row
-  SolveSummary solve;
+  InverseSummary solve;
   double relative_gradient = 0;  // |grad F| / that with the last layer set to 0
 
   // Above 1e-3 the head is not at an optimum of F, and the changes are only indicative.

@@ -95,7 +95,7 @@ class DebiasRun {
   [[nodiscard]] bool found() const;  // a candidate met the rule
   [[nodiscard]] const Model& model()
       const;  // the chosen one; the original when none was found
-  [[nodiscard]] const std::vector<PathPoint>& points() const;
+  [[nodiscard]] const std::vector<Candidate>& points() const;
 
   // Figures of `repaired` (the file as it was read back) beside the original and the
   // controls.

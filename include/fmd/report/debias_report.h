@@ -13,7 +13,7 @@
 namespace fmd {
 
 // A model that could be chosen, measured on the hold-out.
-struct PathPoint {
+struct Candidate {
   double lambda = kUndefined;  // solve, path; infinity: average-column
   double s = kUndefined;       // step, remove, replace: the factor on the Newton step
   Index K = 0;                 // remove, replace: training rows that were taken
@@ -75,8 +75,8 @@ struct DataNote {
   std::string key;  // groups: the column that joins
 };
 
-// What was foretold of a repaired attribute's flip gap before anything was measured.
-struct Foretold {
+// What was predicted for a repaired attribute's flip gap before anything was measured.
+struct Predicted {
   double value = kUndefined, change = kUndefined;
   bool capped = false;  // the change is larger than the gap, which cannot be: value is 0
 };
@@ -89,14 +89,14 @@ struct DebiasReport {
   std::vector<std::string> repaired;  // attributes
   std::string method, rule;           // rule in words
   std::string measure = "co";
-  std::vector<PathPoint> points;
+  std::vector<Candidate> points;
   int chosen = -1;
   bool optimistic = false;  // rows of DATA were used in training
-  SolveSummary solve;
+  InverseSummary solve;
   // |grad F| / |grad F(0)| on the training rows, where rows were ranked by influence. Above
   // 1e-3 the head is not at an optimum, and the ranking is only indicative.
   double relative_gradient = kUndefined;
-  std::string hessian_rows;  // "train" | "edit" | "edit pairs" | "none"
+  std::string hessian_source;  // "train" | "edit" | "edit pairs" | "none"
   std::string solve_status;
   Index edit_rows = 0, holdout_rows = 0, pairs = 0;
   std::vector<Contender> holdout,
@@ -104,7 +104,7 @@ struct DebiasReport {
   // Per repaired attribute. solve and path: with the pairs' slopes of the original model at
   // the chosen lambda. step, remove, replace: to first order, grad B . (theta_new - theta).
   // Undefined for solve of more than two classes and for average-column.
-  std::vector<Foretold> predicted_holdout, predicted_test;
+  std::vector<Predicted> predicted_holdout, predicted_test;
   Interval accuracy_change;  // paired, on the rows that figures() reports
   Moved moved;
   std::vector<AttributeUse> attribute_use;

@@ -33,9 +33,9 @@ struct ExplainReport {
   Index data_rows = 0, train_rows = 0;
   Index known = -1;  // training rows that the model was trained on; -1 = it cannot be told
   Task task;
-  std::string hessian_rows;  // "train" | "data"
+  std::string hessian_source;  // "train" | "data"
   double l2 = 0;
-  SolveSummary solve;
+  InverseSummary solve;
   double relative_gradient = 0;
   bool at_optimum = true;
   std::vector<ExplainedMeasure> measures;

@@ -52,7 +52,7 @@ struct UnlearnSummary {
   Index rows_in = 0;
   double gradient_norm = 0;  // |g|
   double step_norm = 0;      // |theta_new - theta|
-  SolveSummary solve;
+  InverseSummary solve;
 
   [[nodiscard]] std::string brief() const;  // one line for logs and the report
 };

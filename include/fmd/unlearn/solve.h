@@ -62,7 +62,7 @@ enum class SolveStatus {
   stopped,    // at max_iterations, or by min_fall
 };
 
-struct TradeoffSummary {
+struct SolveSummary {
   SolveStatus status = SolveStatus::not_run;
   int iterations = 0;          // steps tried
   int factorisations = 0;      // Gauss-Newton matrices that were formed
@@ -71,15 +71,15 @@ struct TradeoffSummary {
   double gradient = 0;         // |grad J| at the result / max(1, the first)
 };
 
-struct TradeoffResult {
+struct SolveResult {
   Vector theta;
-  TradeoffSummary summary;
+  SolveSummary summary;
 };
 
 // start: a warm start, e.g. Path::theta(lambda); empty = theta0 (also where J is not finite
 // at start). p_old is theta0's. rows may be empty when anchor is 0 and there are no gaps.
 // Throws Error(bad_option, bad_shape, bad_data: fit without labels).
-[[nodiscard]] TradeoffResult solve(const Head& head, const Vector& theta0, const Rows& rows,
+[[nodiscard]] SolveResult solve(const Head& head, const Vector& theta0, const Rows& rows,
                                    std::span<const PairSet> pairs,
                                    const SolveOptions& options, const Exec& exec,
                                    const Vector& start = {});

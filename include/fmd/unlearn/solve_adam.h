@@ -28,7 +28,7 @@ using PairsOfEpoch = std::function<std::span<const PairSet>(int epoch)>;
 // fixed pieces: same seed, same bits, for any number of threads. Reports progress as
 // "solve". Throws what solve throws, and Error(unsupported) for gaps, which have no
 // estimate from a few rows.
-[[nodiscard]] TradeoffResult solve_adam(const Head& head, const Vector& theta0,
+[[nodiscard]] SolveResult solve_adam(const Head& head, const Vector& theta0,
                                         const Rows& rows, std::span<const PairSet> pairs,
                                         const SolveOptions& options,
                                         const SolveAdamOptions& adam,
