@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "core/lapack.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 struct SparseRow {
@@ -121,4 +121,4 @@ void subtract_delta_vjp(const Delta& delta, const Matrix& h, Vector& into) {
     });
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

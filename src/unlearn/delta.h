@@ -2,16 +2,17 @@
 
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 #include "fmd/model/features.h"
 #include "fmd/model/rows.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// delta_i = phi(c_i) - phi(cbar_i) of one block of pairs, in double: CSR where both sides
-// are sparse (a flip changes the attribute's few columns only), else dense rows. Everything
-// about a pair is computed from phi(c) and delta: cheaper than from both sides, and
-// differences of nearly equal scores keep their digits.
+// delta_i = phi(c_i) - phi(cbar_i) of one block of pairs, in double. It is CSR where both
+// sides are sparse (a flip changes only the few columns of the attribute), and dense rows
+// otherwise. Everything about a pair is computed from phi(c) and delta: this is cheaper
+// than using both sides, and differences of nearly equal scores keep their digits.
 struct Delta {
   Index rows = 0;
   Index cols = 0;
@@ -59,7 +60,7 @@ void for_each_entry(const FeatureBlock& block, Index i, const Body& body) {
 // z = W delta for each row; no intercept. theta as in LinearHead.
 void delta_logits(const Delta& delta, Index outputs, const Vector& theta, Matrix& z);
 
-// into -= sum_i h_i (x) (delta_i, 0): the part of J^T h that cbar has over c.
+// into -= sum_i h_i (x) (delta_i, 0): what J^T h changes by when c is replaced by cbar.
 void subtract_delta_vjp(const Delta& delta, const Matrix& h, Vector& into);
 
-}  // namespace fmd
+}  // namespace fmd::internal

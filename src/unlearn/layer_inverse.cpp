@@ -5,7 +5,7 @@
 #include "core/gemm.h"
 #include "fmd/curvature/inverse_hessian.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr double kFloor = 1e-7;  // of the mean diagonal: directions that no pair shows
@@ -100,4 +100,4 @@ void LayerInverse::apply(Vector& v) const {
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

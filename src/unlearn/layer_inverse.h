@@ -2,12 +2,14 @@
 
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// The sum of x x^T over rows x of a matrix, in a place of its own among other sums. Of long
-// rows the diagonal alone, since a matrix of that size would cost more than it saves.
+// The sum of x x^T over the rows x of a matrix, stored as a range of a longer vector of
+// sums. For long rows only the diagonal is kept: the full matrix would cost more than it
+// saves.
 struct Gram {
   Index start = 0, size = 0;
 
@@ -16,34 +18,34 @@ struct Gram {
   [[nodiscard]] Index numbers() const { return full() ? size * size : size; }
   // Adds the rows of X (rows x size).
   void add(const Matrix& X, Vector& sums) const;
-  // A full one as a matrix, a diagonal one as a column.
+  // The full matrix, or the diagonal as one column.
   [[nodiscard]] Eigen::Map<const Matrix> of(const Vector& sums) const {
     return {sums.data() + start, size, full() ? size : 1};
   }
 };
 
-// The curvature of pairs (c, cbar) in each layer of a network, by means over the pairs.
-// a = what comes into the layer, then a 1; g = the slopes of a figure of the logits by what
-// the layer adds up. Hold's block is the mean of (g g^T) (x) (a a^T). Pull's is that of the
-// change of p(c) - p(cbar), which is g_c a_c^T - g_cbar a_cbar^T = g da^T + dg a^T, g and a
-// the means of both sides, dg and da their differences. Taken for independent of each other
-// as K-FAC does:
+// The curvature of pairs (c, cbar) in each layer of a network, as means over the pairs.
+// a = the inputs of the layer, then a 1. g = the derivatives of a figure of the logits with
+// respect to the layer's sums. The block of hold is the mean of (g g^T) (x) (a a^T). The
+// block of pull comes from the change of p(c) - p(cbar), which is
+// g_c a_c^T - g_cbar a_cbar^T = g da^T + dg a^T: g and a are the means of both sides, dg
+// and da their differences. The factors are treated as independent, as in K-FAC:
 //
 //   hold + pull ~ (hold + slope_change) (x) inputs + slope (x) input_change
 struct LayerCurvature {
   struct Layer {
-    Index start = 0;  // of its parameters
+    Index start = 0;  // of the layer's parameters
     Gram inputs, input_change, hold, slope, slope_change;
   };
   explicit LayerCurvature(const std::vector<Index>& widths);
 
   std::vector<Layer> layers;
-  Vector sums;  // of all of them
+  Vector sums;  // of all layers
 };
 
-// (hold_scale x hold + pull + ridge)^-1 of those blocks, blocks between layers left out:
-// two generalised eigendecompositions of the layer's own sizes invert the sum of two
-// Kronecker products exactly. The ridge is split between the factors of the first.
+// (hold_scale x hold + pull + ridge)^-1 of those blocks. Blocks between layers are left
+// out. Two generalised eigendecompositions of the layer's own sizes invert the sum of two
+// Kronecker products exactly. The ridge is split between the factors of the first product.
 class LayerInverse {
  public:
   LayerInverse() = default;
@@ -52,7 +54,7 @@ class LayerInverse {
   void apply(Vector& v) const;
 
  private:
-  // V with V^T first V = 1 and V^T second V diagonal; a column where both are diagonal.
+  // V with V^T first V = 1 and V^T second V diagonal; one column where both are diagonal.
   struct Basis {
     Matrix vectors;
     Vector values;
@@ -68,4 +70,4 @@ class LayerInverse {
   std::vector<Layer> layers_;
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -8,7 +8,7 @@
 #include "fmd/core/accumulator.h"
 #include "model/block_loss.h"
 #include "unlearn/pair_check.h"
-#include "unlearn/sums.h"
+#include "unlearn/value_and_vector.h"
 
 namespace fmd {
 namespace {

@@ -9,10 +9,10 @@
 #include "fmd/model/head.h"
 #include "fmd/model/rows.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// Throws Error(bad_shape, bad_data) unless both sides have one entry for each weight, as
-// many features as the head reads, and weights >= 0 that are not all 0.
+// Throws Error(bad_shape, bad_data) unless both sides have one entry for each weight and as
+// many features as the head reads, and the weights are >= 0 and not all 0.
 inline void require_pairs(std::string_view where, const Head& head,
                           std::span<const PairSet> sets) {
   for (const PairSet& pairs : sets) {
@@ -35,4 +35,4 @@ inline void require_pairs(std::string_view where, const Head& head,
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

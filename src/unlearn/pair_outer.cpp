@@ -2,7 +2,7 @@
 
 #include "core/lapack.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 struct Entry {
@@ -184,4 +184,4 @@ PairOuterSum PairOuterSum::load(ByteReader& in) {
   return sum;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

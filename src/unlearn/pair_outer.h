@@ -5,27 +5,28 @@
 #include "fmd/model/features.h"
 #include "unlearn/delta.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// Number of pairs of classes k > l that a symmetric sum with zero class sums is told by;
-// one output has its single block instead.
+// Number of pairs of classes k > l, which determine a symmetric sum with zero class sums.
+// One output has a single block instead.
 [[nodiscard]] constexpr Index class_pairs(Index outputs) {
   return outputs == 1 ? 1 : outputs * (outputs - 1) / 2;
 }
 
-// Weights of some pairs, rows x class_pairs each, class pair (k, l) in column k (k-1) / 2 +
-// l. Empty phi parts: only delta delta^T.
+// Weights of some pairs, rows x class_pairs each. Class pair (k, l) is in column
+// k (k-1) / 2 + l. Where the phi parts are empty, only delta delta^T is summed.
 struct PairWeights {
   Matrix phi_phi, phi_delta, delta_phi, delta_delta;
 };
 
-// Rows of pairs that get their weights at once: the scaled copies then stay in cache.
+// Rows of pairs that are weighted together, so that the scaled copies stay in cache.
 inline constexpr Index kPairChunk = 256;
 
-// sum_i of A_i (x) phi phi^T + B_i (x) phi delta^T + B_i^T (x) delta phi^T + E_i (x) delta
-// delta^T with phi = (phi(c), 1), delta = (delta, 0) and class matrices A, B, E whose rows
-// and columns add up to 0 (as slopes' do): the curvature of anything that depends on pairs'
-// scores. Only the blocks k > l are summed; the diagonal ones follow from the zero sums.
+// The curvature of anything that depends on the scores of pairs:
+//   sum_i A_i (x) phi phi^T + B_i (x) phi delta^T + B_i^T (x) delta phi^T
+//         + E_i (x) delta delta^T,   phi = (phi(c), 1), delta = (delta, 0).
+// The rows and columns of the class matrices A, B, E add up to 0, like those of slopes.
+// Only the blocks k > l are summed; the diagonal blocks follow from the zero sums.
 class PairOuterSum {
  public:
   PairOuterSum() = default;
@@ -52,4 +53,4 @@ class PairOuterSum {
   Matrix sum_;                      // one stride x stride block after the other
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

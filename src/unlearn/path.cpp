@@ -10,7 +10,7 @@
 #include "unlearn/delta.h"
 #include "unlearn/pair_check.h"
 #include "unlearn/pair_outer.h"
-#include "unlearn/slope.h"
+#include "unlearn/pair_slopes.h"
 #include "unlearn/spans.h"
 
 namespace fmd {

@@ -4,7 +4,7 @@
 
 #include "model/slice.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 FeatureBlock piece_of(const Head& head, const Rows& rows, Index piece, Scratch& scratch) {
   if (head.linear()) return rows.block(piece, scratch);
@@ -56,4 +56,4 @@ void PairPiece::vjp(const Vector& theta, const PairTape& tape, Matrix& both,
   head_.vjp(cbar_, theta, tape.cbar, bar, into);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,11 +6,11 @@
 #include "fmd/model/rows.h"
 #include "unlearn/delta.h"
 
-// Some rows or pairs that one thread sweeps over together. Part of a sum's definition, as
-// blocks are: of a linear head a piece is a block, of a network fewer rows, so that the
-// numbers of a layer stay in the second-level cache and small sets still occupy all
-// threads.
-namespace fmd {
+// A piece is some rows or pairs that one thread handles together. Pieces are part of a
+// sum's definition, like blocks. For a linear head a piece is a block. For a network it has
+// fewer rows, so that the numbers of a layer stay in the second-level cache and small sets
+// still occupy all threads.
+namespace fmd::internal {
 
 inline constexpr Index kNetworkPiece = 512;  // divides a block
 [[nodiscard]] inline Index piece_rows(const Head& head) {
@@ -24,16 +24,16 @@ inline constexpr Index kNetworkPiece = 512;  // divides a block
 [[nodiscard]] FeatureBlock piece_of(const Head& head, const Rows& rows, Index piece,
                                     Scratch& scratch);
 
-// What forward passes over both sides of a piece of pairs leave.
+// What the forward passes over both sides of a piece of pairs leave.
 struct PairTape {
   Tape c, cbar;
 };
 
-// A piece of pairs. A linear head is swept over phi(c) and delta, a network over both
-// sides. Refers to its arguments.
+// A piece of pairs. A linear head works on phi(c) and delta, a network on both sides.
+// Refers to its arguments.
 class PairPiece {
  public:
-  // deltas: of each block; empty = the piece's is made here.
+  // deltas: one per block; empty = the delta of this piece is made here.
   PairPiece(const Head& head, const PairSet& pairs, Index piece,
             const std::vector<Delta>& deltas);
   PairPiece(const PairPiece&) = delete;
@@ -46,11 +46,10 @@ class PairPiece {
 
   // z = z(c) and dz = z(c) - z(cbar).
   void logits(const Vector& theta, Matrix& z, Matrix& dz, PairTape& tape) const;
-  // The same of J v.
+  // The same for J v.
   void jvp(const Vector& theta, const PairTape& tape, const Vector& v, Matrix& u,
            Matrix& du) const;
-  // into += J^T h of both sides, given both = h(c) + h(cbar), which is overwritten, and bar
-  // = h(cbar).
+  // into += J^T h of both sides. both = h(c) + h(cbar) is overwritten; bar = h(cbar).
   void vjp(const Vector& theta, const PairTape& tape, Matrix& both, const Matrix& bar,
            Vector& into) const;
 
@@ -62,4 +61,4 @@ class PairPiece {
   const Delta* delta_ = nullptr;
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

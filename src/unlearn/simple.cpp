@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "fmd/core/accumulator.h"
 #include "unlearn/delta.h"
-#include "unlearn/sums.h"
+#include "unlearn/value_and_vector.h"
 
 namespace fmd {
 namespace {

@@ -4,19 +4,20 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "unlearn/problem.h"
+#include "unlearn/lm_step.h"
 #include "unlearn/solve_check.h"
-#include "unlearn/step.h"
+#include "unlearn/solve_problem.h"
 
 namespace fmd {
 namespace {
 
-constexpr double kSmallStep =
+constexpr double kSmallFall =
     1e-13;  // predicted fall of J, relative, that ends the iteration
-constexpr double kRounding = 1e-10;  // below this, a fall that does not come is rounding
+constexpr double kRounding = 1e-10;  // a predicted fall below this is rounding
 
-// The damping after a step that lowered J by `ratio` of what was predicted. A network bends
-// sooner than the last step tells: there a sudden trust costs a step that is not taken.
+// The damping after a step that lowered J by `ratio` of what was predicted. The J of a
+// network bends sooner than the last step shows: a fast cut of the damping would cost a
+// step that cannot be taken.
 double next_damping(double damping, double ratio, bool linear) {
   if (ratio < 0.25) return 4 * damping;
   if (ratio > 0.9 && linear) return damping / 10;
@@ -28,8 +29,7 @@ struct Run {
   SolveSummary summary;
 };
 
-// Whether a trial may be taken: J fell, or rounding hides that it did and the gradient
-// tells.
+// Whether a trial may be taken: J fell, or J is equal after rounding and the gradient fell.
 bool lower(const SolveProblem::Point& trial, const SolveProblem::Point& now) {
   if (!std::isfinite(trial.value) || !trial.gradient.allFinite()) return false;
   return trial.value < now.value ||
@@ -37,7 +37,7 @@ bool lower(const SolveProblem::Point& trial, const SolveProblem::Point& now) {
 }
 
 // Levenberg-Marquardt from run.point.
-void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions& options,
+void minimise(const SolveProblem& problem, LmStepModel& model, const SolveOptions& options,
               const Exec& exec, Run& run) {
   SolveSummary& s = run.summary;
   const double first = run.point.gradient.norm();
@@ -47,29 +47,29 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
   while (s.iterations < options.max_iterations) {
     const double value = run.point.value, slope = run.point.gradient.norm();
     const bool flat = slope <= goal;
-    // Looser where only the predicted fall is asked for.
+    // Looser where only the predicted fall is needed.
     const double residual =
         flat ? 0.3
              : std::clamp(slope / std::max(first, 1e-300), model.least_residual(), 0.1);
-    const auto step = model.step(run.point, damping, residual);
-    if (flat && step.predicted <= kSmallStep * value) {
+    const LmStep lm_step = model.lm_step(run.point, damping, residual);
+    if (flat && lm_step.predicted <= kSmallFall * value) {
       s.status = SolveStatus::converged;
       break;
     }
     exec.report("solve", ++s.iterations, options.max_iterations);
-    auto trial = problem.at(run.point.theta + step.change);
-    if (step.predicted > 0 && lower(trial, run.point)) {
-      const double ratio = (value - trial.value) / step.predicted;
+    auto trial = problem.at(run.point.theta + lm_step.change);
+    if (lm_step.predicted > 0 && lower(trial, run.point)) {
+      const double ratio = (value - trial.value) / lm_step.predicted;
       damping = std::max(1e-14, next_damping(damping, ratio, problem.head().linear()));
       const bool little = value - trial.value < options.min_fall * value;
       run.point = std::move(trial);
       model.moved();
       if (little) break;
-    } else if (std::abs(step.predicted) <= kRounding * value || damping > 1e12) {
+    } else if (std::abs(lm_step.predicted) <= kRounding * value || damping > 1e12) {
       s.status = flat ? SolveStatus::converged : SolveStatus::stalled;
       break;
     } else {
-      damping = std::max(4 * damping, StepModel::kFar);
+      damping = std::max(4 * damping, LmStepModel::kFar);
     }
   }
   s.gradient = run.point.gradient.norm() / std::max(1.0, first);
@@ -78,8 +78,8 @@ void minimise(const SolveProblem& problem, StepModel& model, const SolveOptions&
 }  // namespace
 
 SolveResult solve(const Head& head, const Vector& theta0, const Rows& rows,
-                     std::span<const PairSet> pairs, const SolveOptions& options,
-                     const Exec& exec, const Vector& start) {
+                  std::span<const PairSet> pairs, const SolveOptions& options,
+                  const Exec& exec, const Vector& start) {
   require_solvable(head, theta0, rows, pairs, options);
   if (start.size() > 0) require_size("solve", "start", start.size(), head.parameters());
   const SolveProblem problem(head, theta0, rows, pairs, options, exec);
@@ -90,7 +90,7 @@ SolveResult solve(const Head& head, const Vector& theta0, const Rows& rows,
     throw Error(ErrorKind::numerical, "solve: the objective is not finite at theta0",
                 "check the model's parameters and the features for NaN or infinity");
   run.summary.start_objective = run.point.value;
-  StepModel model(problem, options.max_dense);
+  LmStepModel model(problem, options.max_dense);
   minimise(problem, model, options, exec, run);
   run.summary.objective = run.point.value;
   run.summary.factorisations = model.formed();

@@ -8,8 +8,8 @@
 #include "core/sums.h"
 #include "fit/adam_rule.h"
 #include "fmd/core/rng.h"
-#include "unlearn/problem.h"
 #include "unlearn/solve_check.h"
+#include "unlearn/solve_problem.h"
 #include "unlearn/spans.h"
 
 namespace fmd {
@@ -214,9 +214,9 @@ double cosine(double done) { return (1 + std::cos(std::numbers::pi * done)) / 2;
 }  // namespace
 
 SolveResult solve_adam(const Head& head, const Vector& theta0, const Rows& rows,
-                          std::span<const PairSet> pairs, const SolveOptions& options,
-                          const SolveAdamOptions& adam, const PairsOfEpoch& redraw,
-                          const Exec& exec, const Vector& start) {
+                       std::span<const PairSet> pairs, const SolveOptions& options,
+                       const SolveAdamOptions& adam, const PairsOfEpoch& redraw,
+                       const Exec& exec, const Vector& start) {
   require_solvable(head, theta0, rows, pairs, options);
   validate(head, options, adam, start);
   const auto objective = [&](const Vector& theta) {

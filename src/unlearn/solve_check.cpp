@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "unlearn/pair_check.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 void require_labels(std::span<const PairSet> sets) {
@@ -68,4 +68,4 @@ void require_solvable(const Head& head, const Vector& theta0, const Rows& rows,
   require_size("solve", "a row", rows.X->cols(), head.inputs());
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,10 +2,12 @@
 
 #include <span>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
+// Rows of a matrix and entries of a vector as spans.
 [[nodiscard]] inline std::span<const double> row_of(const Matrix& m, Index i) {
   return {m.data() + i * m.cols(), static_cast<std::size_t>(m.cols())};
 }
@@ -16,4 +18,4 @@ namespace fmd {
   return {v.data(), static_cast<std::size_t>(v.size())};
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "fmd/model/head.h"
-#include "unlearn/slope.h"
+#include "unlearn/pair_slopes.h"
 #include "unlearn/spans.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 using Map = Eigen::Map<Vector>;
@@ -129,4 +129,4 @@ void PairTerm::curvature(const PairScale& scale, bool exact, std::span<const dou
   map_of(du) -= scale.pull * bar_;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

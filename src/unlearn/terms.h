@@ -2,14 +2,16 @@
 
 #include <span>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-// The terms of J (solve.h) of one row or one pair, as functions of logits: all that J is
-// made of besides the head. One output (sigmoid): spans of one entry, p = p(class 1).
-namespace fmd {
+// The terms of J (solve.h) for one row or one pair, as functions of logits. J is made of
+// these terms and the head. One output (sigmoid): spans of one entry, p = p(class 1).
+namespace fmd::internal {
 
-// w KL(old || p) where p's logits are old's plus dz; old has all classes. Writes p; dz
-// becomes the slope. Formed from dz alone, so that a small divergence keeps its digits.
+// w KL(old || p), where the logits of p are those of old plus dz; old has all classes.
+// Writes p. dz becomes the slope. The value is formed from dz alone, so that a small
+// divergence keeps its digits.
 class AnchorTerm {
  public:
   explicit AnchorTerm(Index outputs);
@@ -20,7 +22,7 @@ class AnchorTerm {
   Vector e_, p_, change_;
 };
 
-// Weights of a pair's terms, its own included.
+// Weights of a pair's terms; the pair's own weight is part of them.
 struct PairScale {
   double fit = 0;   // of CE(c) and of CE(cbar)
   double pull = 0;  // of |p(c) - p(cbar)|^2 over the head's outputs
@@ -31,14 +33,15 @@ class PairTerm {
  public:
   explicit PairTerm(Index outputs);
 
-  // The value. z = z(c) becomes the slope on both sides together (the sum of dJ/dz(c) and
-  // dJ/dz(cbar)), dz = z(c) - z(cbar) that on cbar. Writes p = p(c) and dp = p(c) -
-  // p(cbar). y is read where fit > 0.
+  // Returns the value. z = z(c) becomes dJ/dz(c) + dJ/dz(cbar), the slope of both sides
+  // together. dz = z(c) - z(cbar) becomes dJ/dz(cbar). Writes p = p(c) and
+  // dp = p(c) - p(cbar). y is read only where fit > 0.
   double operator()(const PairScale& scale, std::int32_t y, std::span<double> z,
                     std::span<double> dz, std::span<double> p, std::span<double> dp);
 
-  // The same of the curvature times a direction: u = J v of c and du that less cbar's.
-  // exact: with the second derivatives of consistency, which Gauss-Newton leaves out.
+  // The same for the curvature times a direction v: u = J v of c, du = J v of c minus J v
+  // of cbar. exact: with the second derivatives of consistency, which Gauss-Newton leaves
+  // out.
   void curvature(const PairScale& scale, bool exact, std::span<const double> p,
                  std::span<const double> dp, std::span<double> u, std::span<double> du);
 
@@ -46,4 +49,4 @@ class PairTerm {
   Vector pbar_, zbar_, c_, bar_, r_, rbar_;
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,12 +1,13 @@
 #pragma once
 
+#include "core/internal.h"
 #include "fmd/core/bytes.h"
 #include "fmd/core/types.h"
 
-// What the passes of this part add up; see core/accumulator.h.
-namespace fmd {
+namespace fmd::internal {
 
-// A value and a vector that grow together, e.g. an objective and its gradient.
+// A value and a vector that are summed together, e.g. an objective and its gradient. A
+// state for reduce(), see fmd/core/accumulator.h.
 struct ValueAndVector {
   double value = 0;
   Vector vector;
@@ -32,4 +33,4 @@ struct ValueAndVector {
   return {0, Vector::Zero(size)};
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,4 +1,4 @@
-#include "unlearn/step.h"
+#include "unlearn/lm_step.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,23 +6,23 @@
 #include "core/lapack.h"
 #include "fmd/core/rng.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr int kMaxProducts = 50;
-constexpr int kSlow = 25;  // as many products show that the preconditioner is out of date
+constexpr int kSlow = 25;  // so many products show that the preconditioner is out of date
 
 }  // namespace
 
-StepModel::StepModel(const SolveProblem& problem, Index max_dense)
+LmStepModel::LmStepModel(const SolveProblem& problem, Index max_dense)
     : problem_(problem),
       outputs_(problem.head().outputs()),
       stride_(problem.head().inputs() + 1),
       linear_(problem.head().linear()),
       dense_(linear_ && problem.head().parameters() <= max_dense) {}
 
-// Of hold, by a random probe of signs.
-double StepModel::mean_hold(const SolveProblem::Point& point) const {
+// The mean curvature of hold, estimated with one random vector of signs.
+double LmStepModel::mean_hold(const SolveProblem::Point& point) const {
   Rng rng(0, "mean curvature");
   Vector signs(point.theta.size());
   for (Index j = 0; j < signs.size(); ++j) signs[j] = rng.below(2) == 0 ? -1 : 1;
@@ -31,7 +31,7 @@ double StepModel::mean_hold(const SolveProblem::Point& point) const {
   return std::max(0.0, signs.dot(hold) / static_cast<double>(signs.size()));
 }
 
-void StepModel::renew(const SolveProblem::Point& point) {
+void LmStepModel::renew(const SolveProblem::Point& point) {
   curvature_ = problem_.curvature(point);
   factor_damping_ = -1;
   old_ = false;
@@ -39,15 +39,15 @@ void StepModel::renew(const SolveProblem::Point& point) {
   ++formed_;
 }
 
-void StepModel::renew_layers(const SolveProblem::Point& point, double damping) {
+void LmStepModel::renew_layers(const SolveProblem::Point& point, double damping) {
   if (old_ || !layers_) layers_ = problem_.layers(point);
   old_ = false;
   layer_inverse_ =
       LayerInverse(*layers_, 1 + damping, ridge_ + problem_.mu() * (1 + damping));
 }
 
-StepModel::Step StepModel::step(const SolveProblem::Point& point, double damping,
-                                double residual) {
+LmStep LmStepModel::lm_step(const SolveProblem::Point& point, double damping,
+                            double residual) {
   const bool far = damping >= kFar;
   if (!linear_) {
     if (mean_hold_ < 0) mean_hold_ = mean_hold(point);
@@ -69,9 +69,9 @@ StepModel::Step StepModel::step(const SolveProblem::Point& point, double damping
 }
 
 // Directions that J does not see (a constant added to all classes, columns of a one-hot
-// group together with the intercept) have no curvature and no gradient: the first gets the
-// gauge term, the others a ridge that is small enough not to be felt elsewhere.
-bool StepModel::factor(double damping) {
+// group together with the intercept) have no curvature and no gradient. The first gets the
+// gauge term, the others a ridge that is too small to matter elsewhere.
+bool LmStepModel::factor(double damping) {
   if (damping == factor_damping_) return true;
   const Index n = stride_ * outputs_;
   const Vector hold = curvature_.hold.diagonal();
@@ -96,7 +96,7 @@ bool StepModel::factor(double damping) {
   return false;
 }
 
-void StepModel::precondition(Vector& v) const {
+void LmStepModel::precondition(Vector& v) const {
   if (!linear_) return layer_inverse_.apply(v);
   if (!dense_) {
     v = v.cwiseQuotient(diagonal_);
@@ -107,18 +107,17 @@ void StepModel::precondition(Vector& v) const {
   dpotrs_("L", &size, &one, factor_.data(), &size, v.data(), &size, &info);
 }
 
-StepModel::Step StepModel::direct(const Vector& gradient, double damping) const {
-  Step step{.change = -gradient, .predicted = 0};
+LmStep LmStepModel::direct(const Vector& gradient, double damping) const {
+  LmStep step{.change = -gradient, .predicted = 0};
   precondition(step.change);
   const double held = step.change.dot(curvature_.hold * step.change);
   step.predicted = (damping * held - gradient.dot(step.change)) / 2;
   return step;
 }
 
-StepModel::Step StepModel::conjugate_gradients(const SolveProblem::Point& point,
-                                               double damping, double residual,
-                                               bool exact) {
-  Step step{.change = Vector::Zero(point.gradient.size()), .predicted = 0};
+LmStep LmStepModel::conjugate_gradients(const SolveProblem::Point& point, double damping,
+                                        double residual, bool exact) {
+  LmStep step{.change = Vector::Zero(point.gradient.size()), .predicted = 0};
   Vector rest = -point.gradient, scaled = rest;
   precondition(scaled);
   Vector direction = scaled;
@@ -148,4 +147,4 @@ StepModel::Step StepModel::conjugate_gradients(const SolveProblem::Point& point,
   return step;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,4 +1,4 @@
-#include "unlearn/slope.h"
+#include "unlearn/pair_slopes.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "core/index.h"
 #include "fmd/model/head.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Gauss-Legendre on [-1, 1], 8 nodes: the positive ones and their weights.
@@ -129,4 +129,4 @@ void secant_slope(std::span<const double> z, std::span<const double> dz, Matrix&
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

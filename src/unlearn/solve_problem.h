@@ -9,18 +9,19 @@
 #include "unlearn/pieces.h"
 #include "unlearn/terms.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// J of solve.h, prepared for many evaluations. Its curvature comes in two parts: what holds
-// theta in place (anchor, fit, mu) and what pulls (consistency, gaps). Refers to its
-// arguments. Linear heads can have the matrix of it; of networks products are all there is.
+// J of solve.h, prepared for many evaluations. Its curvature has two parts: `hold` is what
+// holds theta in place (anchor, fit, mu), `pull` is what pulls it away (consistency, gaps).
+// The matrix of the curvature exists for linear heads only; networks have only products
+// with it. Refers to its arguments.
 class SolveProblem {
  public:
   SolveProblem(const Head& head, const Vector& theta0, const Rows& rows,
                std::span<const PairSet> pairs, const SolveOptions& options,
                const Exec& exec);
 
-  // J, its gradient and the scores that its curvature is made of.
+  // J, its gradient, and the scores from which its curvature is computed.
   struct Point {
     Vector theta;
     double value = 0;
@@ -28,7 +29,7 @@ class SolveProblem {
     Matrix p;                           // rows x outputs; empty without anchor
     std::vector<Matrix> c, difference;  // per set: p(c) and p(c) - p(cbar), pairs x outputs
     std::vector<Vector> gap_gradient;   // of each gap
-    // Forward passes of a network, per piece, while they fit into memory.
+    // Forward passes of a network, per piece; empty where they do not fit into memory.
     std::vector<Tape> row_tapes;
     std::vector<std::vector<PairTape>> pair_tapes;  // per set
   };
@@ -43,15 +44,15 @@ class SolveProblem {
   };
   [[nodiscard]] Curvature curvature(const Point& point) const;
 
-  // (hold_scale x hold + pull) v without forming them. exact: the second derivatives of
-  // consistency, which Gauss-Newton leaves out, are part of pull (those of gaps and of a
-  // network's layers are not).
+  // (hold_scale x hold + pull) v without forming the matrices. exact: pull includes the
+  // second derivatives of consistency, which Gauss-Newton leaves out. It never includes
+  // those of gaps and of a network's layers.
   [[nodiscard]] Vector product(const Point& point, const Vector& v, double hold_scale,
                                bool exact) const;
 
-  // What each layer's block of the two parts is made of; networks only. One random vector
-  // of signs stands for all outputs of a pair; gaps are left out, and rows of the anchor
-  // that are not those of the pairs count as if they were.
+  // The factors of each layer's block of the two parts; networks only. One random vector of
+  // signs stands for all outputs of a pair. Gaps are left out. The anchor is taken on the
+  // rows c of the pairs, also where its own rows are others.
   [[nodiscard]] LayerCurvature layers(const Point& point) const;
 
   // The diagonals of the two parts; linear heads only.
@@ -78,21 +79,21 @@ class SolveProblem {
                                        Index rows) const;
   void add_layers(const Point& point, std::size_t set, Index piece,
                   const std::vector<LayerCurvature::Layer>& layers, Vector& sums) const;
-  // The forward passes of a piece: those that were kept, else made anew in `own`.
+  // The forward passes of a piece: those that were kept, otherwise new ones in `own`.
   const PairTape& tape_of(const Point& point, std::size_t set, Index piece,
                           const PairPiece& pairs, PairTape& own) const;
   [[nodiscard]] const Delta& delta(std::size_t set, Index b, Delta& spare) const;
   [[nodiscard]] PairPiece pair_piece(std::size_t set, Index piece) const {
     return {head_, pairs_[set], piece, deltas_[set]};
   }
-  // weight / (sets x total weight): sums of these are means.
+  // weight / (sets x total weight): sums over pairs become means.
   [[nodiscard]] double pair_weight(std::size_t set, Index entry) const;
   [[nodiscard]] PairScale pair_scale(std::size_t set, Index entry) const;
-  // Of the sum of squared differences: one output stands for two classes.
+  // Factor on the sum of squared differences: one output stands for two classes.
   [[nodiscard]] double classes_factor() const { return head_.outputs() == 1 ? 2 : 1; }
 
   const Head& head_;
-  const LinearHead* linear_;  // the same, or null
+  const LinearHead* linear_;  // the same head, or null where it is a network
   const Vector& theta0_;
   const Rows& rows_;
   std::span<const PairSet> pairs_;
@@ -102,10 +103,11 @@ class SolveProblem {
   Matrix p_old_;           // rows x classes
   Matrix z_old_;           // rows x outputs; networks only
   bool keeps_tapes_ = false;
-  bool shared_ = false;  // a network's rows are the c side of its one set: swept once
+  // A network whose rows are the c side of its only set: one pass serves both.
+  bool shared_ = false;
   std::vector<double> pair_total_;  // per set
-  std::vector<std::vector<Delta>>
-      deltas_;  // per set and block; empty where they are made anew
+  // Per set and block; empty where they are made again for each pass.
+  std::vector<std::vector<Delta>> deltas_;
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal
