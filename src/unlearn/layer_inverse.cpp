@@ -8,7 +8,7 @@
 namespace fmd::internal {
 namespace {
 
-constexpr double kFloor = 1e-7;  // of the mean diagonal: directions that no pair shows
+constexpr double kFloor = 1e-7;  // of the mean diagonal, for directions that no pair shows
 
 double mean_diagonal(const Matrix& m) {
   return m.cols() == 1 ? m.mean() : m.diagonal().mean();
@@ -58,7 +58,7 @@ LayerInverse::LayerInverse(const LayerCurvature& curvature, double hold_scale,
     Matrix inputs = layer.inputs.of(sums);
     Matrix outputs = hold_scale * layer.hold.of(sums) + layer.slope_change.of(sums);
     const double in = mean_diagonal(inputs), out = mean_diagonal(outputs);
-    // As in K-FAC: each factor gets the part that is in proportion to its size.
+    // As in K-FAC, each factor gets a share of the ridge in proportion to its size.
     const double balance = in > 0 && out > 0 ? std::sqrt(in / out) : 1;
     const double root = std::sqrt(ridge);
     add_diagonal(inputs, in > 0 ? root * balance + kFloor * in : 1);

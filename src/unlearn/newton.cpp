@@ -20,7 +20,8 @@ void validate(const UnlearnOptions& o) {
                  o.max_relative_step, "> 0");
 }
 
-// Sum of w_i grad L_i, with another weight for each entry where `weight` is not empty.
+// Sum of w_i grad L_i. Where `weight` is not empty, entry i is also multiplied by its
+// weight[i].
 Vector gradient_sum(const Head& head, const Vector& theta, const Rows& rows,
                     std::span<const float> weight, const Exec& exec) {
   return reduce<ValueAndVector>(

@@ -5,23 +5,24 @@
 namespace fmd::internal {
 namespace {
 
-struct Entry {
+struct FeatureEntry {
   Index feature;
   double value;
 };
 
 // into[a, b] += weight left_a right_b.
-void scatter(const std::vector<Entry>& left, const std::vector<Entry>& right, double weight,
-             Index stride, double* into) {
-  for (const Entry& a : left) {
+void scatter(const std::vector<FeatureEntry>& left, const std::vector<FeatureEntry>& right,
+             double weight, Index stride, double* into) {
+  for (const FeatureEntry& a : left) {
     double* row = into + a.feature * stride;
     const double scaled = weight * a.value;
-    for (const Entry& b : right) row[b.feature] += scaled * b.value;
+    for (const FeatureEntry& b : right) row[b.feature] += scaled * b.value;
   }
 }
 
 // The lower triangle of weight x x^T, for entries in ascending order.
-void scatter_lower(const std::vector<Entry>& x, double weight, Index stride, double* into) {
+void scatter_lower(const std::vector<FeatureEntry>& x, double weight, Index stride,
+                   double* into) {
   for (std::size_t a = 0; a < x.size(); ++a) {
     double* row = into + x[a].feature * stride;
     const double scaled = weight * x[a].value;
@@ -30,11 +31,11 @@ void scatter_lower(const std::vector<Entry>& x, double weight, Index stride, dou
 }
 
 // The lower triangle of weight (x y^T + y x^T).
-void scatter_cross(const std::vector<Entry>& x, const std::vector<Entry>& y, double weight,
-                   Index stride, double* into) {
-  for (const Entry& b : y) {
+void scatter_cross(const std::vector<FeatureEntry>& x, const std::vector<FeatureEntry>& y,
+                   double weight, Index stride, double* into) {
+  for (const FeatureEntry& b : y) {
     const double scaled = weight * b.value;
-    for (const Entry& a : x) {
+    for (const FeatureEntry& a : x) {
       const double term = scaled * a.value;
       if (a.feature > b.feature) {
         into[a.feature * stride + b.feature] += term;
@@ -107,9 +108,9 @@ void PairOuterSum::add_sparse(const FeatureBlock& c, const Delta& delta, Index f
   const bool only_delta = weights.phi_phi.size() == 0;
   const Index rows = weights.delta_delta.rows();
   const Index pairs = class_pairs(outputs_);
-  std::vector<Entry> phi, difference;
-  Vector together =
-      Vector::Zero(pairs);  // phi phi^T of a row that is in several pairs, once
+  std::vector<FeatureEntry> phi, difference;
+  // A row that is in several pairs adds its phi phi^T once, with the sum of the weights.
+  Vector together = Vector::Zero(pairs);
   for (Index i = 0; i < rows; ++i) {
     difference.clear();
     delta.for_each(first + i, [&](Index j, double value) {

@@ -16,7 +16,7 @@
 namespace fmd {
 namespace {
 
-// Directions with less than this share of the largest eigenvalue are rounding.
+// Eigenvalues below this share of the largest one are rounding.
 constexpr double kNoise = 1e-12;
 
 // Adds scale w_i Sbar^2 (x) delta delta^T (one output: 2 sbar^2) of one block of pairs.
@@ -47,9 +47,9 @@ void add_block(const LinearHead& head, const PairSet& pairs, const Vector& theta
   }
 }
 
-// Which directions make up the gaps at theta0: all but the weakest ones that together hold
-// 1e-14 of the mean squared gap, sum_j g_j coefficient_j^2. Returns the smallest and
-// largest g of them.
+// The smallest and largest g of the directions that make up the gaps at theta0. These are
+// all directions except the weakest, which together hold 1e-14 of the mean squared gap
+// sum_j g_j coefficient_j^2.
 std::pair<double, double> range_that_matters(const Path& path) {
   const Index n = path.g.size();
   const double g_max = n == 0 ? 0 : path.g[n - 1];
@@ -90,8 +90,7 @@ Matrix consistency_matrix(const LinearHead& head, std::span<const PairSet> pairs
 
 Vector Path::theta(double lambda) const {
   require_option(lambda >= 0, "path", "lambda", lambda, ">= 0");
-  // theta0 minus what is taken out, rather than the sum of what is kept: exact at lambda =
-  // 0.
+  // theta0 minus what is taken out is exact at lambda = 0; the sum of what is kept is not.
   Index first = 0;
   while (first < g.size() && g[first] == 0) ++first;
   const Index count = g.size() - first;

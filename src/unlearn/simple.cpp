@@ -67,7 +67,7 @@ double loss_slope(const Matrix& z, const Rows& rows, double beta, const Exec& ex
       .value;
 }
 
-// What must be added to the intercept of class cls before entry i is decided for it.
+// What must be added to the intercept of class cls so that entry i is decided for it.
 double missing_shift(const Matrix& z, Index i, double threshold_logit, int cls) {
   if (z.cols() == 1)
     return cls == 1 ? threshold_logit - z(i, 0) : z(i, 0) - threshold_logit;
@@ -79,8 +79,7 @@ double missing_shift(const Matrix& z, Index i, double threshold_logit, int cls) 
   return rival - z(i, cls);
 }
 
-// A shift that exactly `count` of the sorted margins lie below, or as near to it as ties
-// allow.
+// A shift above exactly `count` of the sorted margins, or as near to that as ties allow.
 double shift_between(const std::vector<double>& margin, Index count) {
   const auto n = static_cast<Index>(margin.size());
   const auto at = [&](Index i) { return margin[static_cast<std::size_t>(i)]; };

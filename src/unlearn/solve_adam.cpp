@@ -15,7 +15,7 @@
 namespace fmd {
 namespace {
 
-// Rows or pairs that one thread takes. Part of the result's definition, as blocks are.
+// Rows or pairs that one thread takes. Part of the definition of the result, like blocks.
 constexpr Index kPieceRows = 128;
 
 // Some entries of rows, in any order.
@@ -26,7 +26,7 @@ FeatureBlock gathered(const Rows& rows, std::span<const Index> entries,
   return rows.X->gather(numbers, scratch);
 }
 
-// The anchor with what it compares with.
+// What the anchor compares with.
 struct Anchor {
   Matrix z, p;  // at theta0
   double weight = 0;
@@ -55,7 +55,7 @@ class Estimate {
     for (const PairSet& set : pairs) total_.push_back(set.total_weight());
   }
 
-  // grad of J, estimated.
+  // The estimate of grad J.
   [[nodiscard]] Vector gradient(const Vector& theta, const Batch& batch) const {
     std::vector<Task> tasks;
     for (std::size_t s = 0; s < batch.pairs.size(); ++s) cut(batch.pairs[s], s, tasks);
@@ -150,7 +150,7 @@ class Estimate {
   std::vector<double> total_;
 };
 
-// The orders of an epoch, cut into steps.
+// The orders of rows and pairs in an epoch, cut into Adam steps.
 class Epoch {
  public:
   Epoch(const Rows& rows, bool anchored, std::span<const PairSet> pairs, Index batch,
@@ -164,7 +164,7 @@ class Epoch {
     }
     steps_ = std::max<Index>(1, (total + batch - 1) / batch);
     if (!anchored) return;
-    // As many rows as pairs: some of them, or some of them again.
+    // As many rows as pairs: some of the rows, or some of them several times.
     Rng rng(seed, "anchor rows", epoch);
     const Index wanted = total > 0 ? total : rows.size();
     while (static_cast<Index>(rows_.size()) < wanted) {

@@ -81,7 +81,7 @@ void set_weights(const PairMatrices& m, Index i, PairWeights& weights) {
     }
 }
 
-// What a dense layer multiplies: the block's rows, a 1 behind each.
+// The inputs of a dense layer: the rows of the block, with a 1 at the end of each.
 Matrix with_ones(const FeatureBlock& block) {
   Matrix X = Matrix::Zero(block.rows, block.cols + 1);
   X.col(block.cols).setOnes();
@@ -90,7 +90,7 @@ Matrix with_ones(const FeatureBlock& block) {
   return X;
 }
 
-// root, whose root root^T is S in the mean over random signs.
+// A root of S: the mean of root root^T over random signs is S.
 void slope_root(const Vector& p, const Vector& sign, Eigen::Ref<Vector> root) {
   const Vector r = p.cwiseMax(0.0).cwiseSqrt().cwiseProduct(sign);
   if (p.size() == 1)
@@ -137,8 +137,8 @@ void SolveProblem::prepare_linear() {
   }
 }
 
-// The logits at theta0, by the same pieces as later: where nothing has changed, the
-// difference is 0 to the bit.
+// The logits at theta0 are computed by the same pieces as later ones: where nothing has
+// changed, the difference is 0 to the bit.
 void SolveProblem::prepare_network() {
   Index sides = 0;
   for (const PairSet& set : pairs_) sides += 2 * set.size();
@@ -165,6 +165,21 @@ double SolveProblem::pair_weight(std::size_t set, Index entry) const {
   return static_cast<double>(pairs_[set].weight[static_cast<std::size_t>(entry)]) /
          (static_cast<double>(pairs_.size()) * pair_total_[set]);
 }
+
+PairScale SolveProblem::pair_scale(std::size_t set, Index entry) const {
+  const double w = pair_weight(set, entry);
+  return {.fit = options_.fit / 2 * w, .pull = options_.lambda * classes_factor() * w};
+}
+
+const PairTape& SolveProblem::tape_of(const Point& point, std::size_t set, Index piece,
+                                      const PairPiece& pairs, PairTape& own) const {
+  if (keeps_tapes_) return point.pair_tapes[set][static_cast<std::size_t>(piece)];
+  Matrix z, dz;
+  if (linear_ == nullptr) pairs.logits(point.theta, z, dz, own);
+  return own;
+}
+
+// ---- J and its gradient
 
 SolveProblem::Point SolveProblem::at(const Vector& theta) const {
   const Vector change = theta - theta0_;
@@ -228,12 +243,7 @@ void SolveProblem::add_pairs(Point& point, std::size_t set) const {
   point.gradient += sum.vector;
 }
 
-PairScale SolveProblem::pair_scale(std::size_t set, Index entry) const {
-  const double w = pair_weight(set, entry);
-  return {.fit = options_.fit / 2 * w, .pull = options_.lambda * classes_factor() * w};
-}
-
-// The anchor of the rows from `first` on with logits z, and its slopes.
+// The anchor of the rows from `first` on, whose logits are z, and its slopes.
 double SolveProblem::shared_rows(Index first, const Matrix& z, Matrix& slope) const {
   slope = z - z_old_.middleRows(first, z.rows());
   AnchorTerm term(head_.outputs());
@@ -279,14 +289,6 @@ void SolveProblem::add_gaps(Point& point) const {
 }
 
 // ---- Products with the curvature
-
-const PairTape& SolveProblem::tape_of(const Point& point, std::size_t set, Index piece,
-                                      const PairPiece& pairs, PairTape& own) const {
-  if (keeps_tapes_) return point.pair_tapes[set][static_cast<std::size_t>(piece)];
-  Matrix z, dz;
-  if (linear_ == nullptr) pairs.logits(point.theta, z, dz, own);
-  return own;
-}
 
 Vector SolveProblem::pair_product(const Point& point, const Vector& v, std::size_t set,
                                   double hold_scale, bool exact) const {
@@ -415,7 +417,7 @@ SolveProblem::Curvature SolveProblem::curvature(const Point& point) const {
   return result;
 }
 
-// ---- Its diagonal
+// ---- The diagonal of the Gauss-Newton matrix
 
 // Class k, feature j of a pair's Gauss-Newton matrix: |column k of (D phi_j + S_cbar
 // delta_j)|^2 for consistency, slopes times squared features on both sides for fit. The two
@@ -488,7 +490,7 @@ SolveProblem::Diagonal SolveProblem::diagonal(const Point& point) const {
 
 // ---- The blocks of layers
 
-// Slopes of the layers of one piece, times the root of what they weigh.
+// Slopes of one piece of pairs by the logits, times the root of their weights.
 struct SolveProblem::LayerPiece {
   Matrix hold, hold_bar;  // of the loss, or the divergence, on c and on cbar
   Matrix pull, pull_bar;  // of p(c) - p(cbar)

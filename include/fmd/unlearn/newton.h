@@ -23,10 +23,10 @@ namespace fmd {
 //   Eq. 9   out = external rows c_i       in = their counterfactuals cbar_i
 //
 // Eq. 8 and 9 differ only in where the pairs come from, so one function serves both.
-// Nothing is modified: the new parameters are in the result. On a quadratic loss the step
-// with s = 1/n and H over the rows that stay, divided by the original n, is the optimum
-// without the rows; elsewhere it is its first order. Softmax: class sums of g are 0, so the
-// gauge term of H does not show.
+// Nothing is modified: the new parameters are in the result. On a quadratic loss, the step
+// with s = 1/n and H over the rows that stay, divided by the original n, gives the optimum
+// without the rows. On other losses it is the first order of that change. Softmax: the
+// class sums of g are 0, so the gauge term of H has no effect.
 
 struct UnlearnOptions {
   // Factor s on the step, required. 1/n is the first-order effect of really removing the
@@ -34,8 +34,8 @@ struct UnlearnOptions {
   // n. Must be > 0.
   double step_scale = 0;
 
-  // Shorten the step so that |theta_new - theta| <= this * |theta|. Guards heads whose H is
-  // nearly singular. Must be > 0; inf is off.
+  // Shortens the step so that |theta_new - theta| <= this * |theta|. It protects heads
+  // whose H is nearly singular. Must be > 0; inf is off.
   double max_relative_step = std::numeric_limits<double>::infinity();
 };
 
@@ -48,7 +48,7 @@ enum class UnlearnStatus {
 
 struct UnlearnSummary {
   UnlearnStatus status = UnlearnStatus::not_run;
-  Index rows_out = 0;  // entries, whatever their weight
+  Index rows_out = 0;  // entries, also those of weight 0
   Index rows_in = 0;
   double gradient_norm = 0;  // |g|
   double step_norm = 0;      // |theta_new - theta|
@@ -62,19 +62,20 @@ struct UnlearnResult {
   UnlearnSummary summary;
 };
 
-// g for rows that go (Eq. 7): sum of w_i grad L_i. Rows of weight 0 need no label. Throws
-// Error(bad_shape, bad_data: a label that is unknown).
+// g for rows that are removed (Eq. 7): sum of w_i grad L_i. Rows of weight 0 need no label.
+// Throws Error(bad_shape, bad_data: a label that is unknown).
 [[nodiscard]] Vector unlearn_gradient(const Head& head, const Vector& theta,
                                       const Rows& out, const Exec& exec);
 
-// g for pairs (Eq. 8, 9): sum of w_i (grad L(c_i) - grad L(cbar_i)), w_i the pair's weight
-// times the row's. Sets of several attributes count 1/A each. Exactly 0 where c and cbar
-// are the same. Throws Error(bad_shape, bad_data).
+// g for pairs (Eq. 8, 9): sum of w_i (grad L(c_i) - grad L(cbar_i)), where w_i is the
+// weight of the pair times the weight of the row. The sets of A attributes count 1/A each.
+// g is exactly 0 where c and cbar are the same. Throws Error(bad_shape, bad_data).
 [[nodiscard]] Vector unlearn_gradient(const Head& head, const Vector& theta,
                                       std::span<const PairSet> pairs, const Exec& exec);
 
-// The mechanism behind all three, for a gradient of one's own loss: theta + s H^-1 g. Cost:
-// one solve. Throws Error(bad_option, bad_shape, numerical: g is not finite).
+// The mechanism behind all three equations: theta + s H^-1 g for any g, also that of a loss
+// of your own. Cost: one solve. Throws Error(bad_option, bad_shape, numerical: g is not
+// finite).
 [[nodiscard]] UnlearnResult newton_step(const Vector& theta, const Vector& g,
                                         const InverseHessian& inverse,
                                         const UnlearnOptions& options);
@@ -84,8 +85,8 @@ struct UnlearnResult {
                                          const Rows& out, const InverseHessian& inverse,
                                          const UnlearnOptions& options, const Exec& exec);
 
-// Eq. 8 and Eq. 9. Cost: one pass over each side of the pairs and one solve, whatever the
-// number of pairs.
+// Eq. 8 and Eq. 9. Cost: one pass over each side of the pairs, and one solve for any number
+// of pairs.
 [[nodiscard]] UnlearnResult unlearn_pairs(const Head& head, const Vector& theta,
                                           std::span<const PairSet> pairs,
                                           const InverseHessian& inverse,

@@ -10,52 +10,51 @@
 
 namespace fmd {
 
-// The whole trade-off between staying close and being consistent, from one
-// eigendecomposition.
+// The whole trade-off between staying close to the trained head and being consistent, from
+// one eigendecomposition.
 //
-// With the quadratic anchor |theta - theta0|^2_H / 2 and the pairs' gaps linearised by
-// secants,
-//   theta(lambda) = argmin 1/2 (theta - theta0)^T H (theta - theta0) + lambda theta^T G
-//   theta
+// With the quadratic anchor |theta - theta0|^2_H / 2, and the gaps of the pairs linearised
+// by secants,
+//   theta(lambda) = argmin 1/2 (theta - theta0)^T H (theta - theta0)
+//                          + lambda theta^T G theta
 //                 = (H + 2 lambda G)^-1 H theta0
 //   G = mean_i (delta_i delta_i^T) (x) (Sbar_i^T Sbar_i),  delta_i = phi(c_i) - phi(cbar_i)
 // where Sbar_i is the secant slope, p(c) - p(cbar) = Sbar (z(c) - z(cbar)) at theta0
 // (sigmoid: Delta p / Delta z, and the factor 2 of two classes; softmax: Gauss-Legendre of
 // S between the two logits). With G u = g H u, U^T H U = I:
 //   theta(lambda) = sum_j u_j (u_j^T H theta0) / (1 + 2 lambda g_j).
-// Linear heads only. Sets of pairs of several attributes count 1/A each.
+// Linear heads only. The sets of pairs of A attributes count 1/A each.
 
-// G at theta; parameters x parameters. Intercepts cancel in delta: their rows are 0. Same
-// bits for any number of threads. Throws Error(bad_shape, bad_data: a set without pairs or
-// weight).
+// G at theta: parameters x parameters. Intercepts cancel in delta, so their rows are 0. The
+// bits are the same for any number of threads. Throws Error(bad_shape, bad_data: a set
+// without pairs or weight).
 [[nodiscard]] Matrix consistency_matrix(const LinearHead& head,
                                         std::span<const PairSet> pairs, const Vector& theta,
                                         const Exec& exec);
 
 struct Path {
   Vector theta0;
-  Vector g;            // generalised eigenvalues, ascending; below 1e-12 g_max they are 0
+  Vector g;            // generalised eigenvalues, ascending; 0 where <= 1e-12 g_max
   Matrix U;            // H-orthonormal
   Vector coefficient;  // U^T H theta0
   double damping = 0;  // on H
   double rcond = 0;
 
-  // lambda >= 0; infinity gives the limit: every direction with g_j > 0 is taken out.
-  // theta(0) is theta0 to the bit. Cost: one product with the columns of U that have g_j >
-  // 0.
+  // lambda >= 0. Infinity gives the limit: every direction with g_j > 0 is taken out.
+  // theta(0) is theta0 to the bit. Cost: one product with the columns of U whose g_j > 0.
   [[nodiscard]] Vector theta(double lambda) const;
 };
 
-// H as hessian() gives it (l2 and gauge included). Damped by the rule of make_cholesky.
+// H as hessian() gives it, with l2 and gauge. It is damped by the rule of make_cholesky.
 // Cost: one generalised eigendecomposition. Throws Error(bad_shape, numerical).
 [[nodiscard]] Path make_path(const Matrix& H, const Matrix& G, const Vector& theta0);
 
-// A grid of `points` lambdas, ascending and log-spaced, that spans the path: from where the
-// strongest direction still keeps 99 % of itself to where the weakest one that matters
-// keeps 1e-7. What matters are the directions that make up the pairs' gaps at theta0, but
-// for the 1e-14 part of the mean squared gap that the weakest hold; g <= 1e-9 g_max is left
-// out. By the path alone, so no row that a choice is made on is seen. One point: the last
-// one. Throws Error(bad_option).
+// A grid of `points` lambdas, ascending and log-spaced, that spans the path. At the first
+// one the strongest direction keeps 99 % of itself; at the last one the weakest direction
+// that matters keeps 1e-7. Directions matter when they make up the gaps of the pairs at
+// theta0: all of them, except the weakest that together hold 1e-14 of the mean squared gap,
+// and except those with g <= 1e-9 g_max. The grid depends on the path alone, so it sees no
+// row that a choice is made on. One point means the last one. Throws Error(bad_option).
 [[nodiscard]] std::vector<double> path_lambdas(const Path& path, Index points);
 
 }  // namespace fmd
