@@ -8,7 +8,7 @@
 
 #include "fmd/curvature/hessian.h"
 #include "support/close.h"
-#include "unlearn/slope.h"
+#include "unlearn/pair_slopes.h"
 #include "unlearn/small_problem.h"
 
 namespace fmd {
@@ -19,7 +19,7 @@ using test::SmallProblem;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::vector<test::ProblemShape> shapes() {
+std::vector<test::ProblemShape> path_shapes() {
   std::vector<test::ProblemShape> all;
   for (const Index outputs : {1, 2, 4})
     for (const bool sparse : {false, true})
@@ -103,7 +103,7 @@ double mean_gap(const SmallProblem& p, const Vector& theta) {
 }
 
 TEST(ConsistencyMatrix, IsTheMeanOfTheDefinition) {
-  for (const auto& shape : shapes()) {
+  for (const auto& shape : path_shapes()) {
     const SmallProblem p = small_problem(shape);
     const Matrix G = consistency_matrix(p.head, p.pairs, p.theta0, {});
     EXPECT_CLOSE(G, naive_consistency(p, p.theta0), 1e-9);
@@ -112,7 +112,7 @@ TEST(ConsistencyMatrix, IsTheMeanOfTheDefinition) {
 }
 
 TEST(ConsistencyMatrix, GivesTheSquaredGapsAtTheta) {
-  for (const auto& shape : shapes()) {
+  for (const auto& shape : path_shapes()) {
     const SmallProblem p = small_problem(shape);
     double squares = 0;
     for (const PairSet& set : p.pairs) {
@@ -170,7 +170,7 @@ TEST(PairScores, KeepDigitsOfTinyDifferences) {
 }
 
 TEST(Path, SolvesTheQuadraticProblem) {
-  for (const auto& shape : shapes()) {
+  for (const auto& shape : path_shapes()) {
     const PathCase c = path_case(shape);
     EXPECT_EQ(c.path.damping, 0);
     EXPECT_GT(c.path.rcond, 0);
@@ -197,7 +197,7 @@ TEST(Path, IsWhereDescentEnds) {
 }
 
 TEST(Path, BeginsAtTheta0AndEndsWithoutSecantGaps) {
-  for (const auto& shape : shapes()) {
+  for (const auto& shape : path_shapes()) {
     const PathCase c = path_case(shape);
     EXPECT_EQ(c.path.theta(0), c.p.theta0);
     const double before = c.p.theta0.dot(c.G * c.p.theta0);
@@ -238,7 +238,7 @@ TEST(Path, DampsAHessianThatIsSingular) {
 }
 
 TEST(PathLambdas, SpanThePath) {
-  for (const auto& shape : shapes()) {
+  for (const auto& shape : path_shapes()) {
     const PathCase c = path_case(shape);
     const auto lambdas = path_lambdas(c.path, 30);
     ASSERT_EQ(lambdas.size(), 30U);

@@ -14,8 +14,8 @@ namespace {
 using namespace test;
 
 SolveResult run(const SmallProblem& p, const SolveOptions& options,
-                   const SolveAdamOptions& adam, const Exec& exec = {},
-                   const PairsOfEpoch& redraw = nullptr) {
+                const SolveAdamOptions& adam, const Exec& exec = {},
+                const PairsOfEpoch& redraw = nullptr) {
   return solve_adam(p.head, p.theta0, p.rows, p.pairs, options, adam, redraw, exec);
 }
 

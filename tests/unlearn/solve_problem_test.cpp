@@ -1,3 +1,5 @@
+#include "unlearn/solve_problem.h"
+
 #include <cmath>
 #include <limits>
 
@@ -7,7 +9,6 @@
 #include "fmd/unlearn/path.h"
 #include "fmd/unlearn/solve.h"
 #include "support/close.h"
-#include "unlearn/problem.h"
 #include "unlearn/solve_cases.h"
 
 namespace fmd {

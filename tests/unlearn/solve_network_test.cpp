@@ -5,8 +5,8 @@
 #include "fmd/model/mlp_head.h"
 #include "fmd/unlearn/solve.h"
 #include "support/close.h"
-#include "unlearn/problem.h"
 #include "unlearn/solve_cases.h"
+#include "unlearn/solve_problem.h"
 
 namespace fmd {
 namespace {
@@ -43,7 +43,7 @@ struct NetworkProblem {
     return solve_objective(head, theta0, p.rows, p.pairs, options, at, exec);
   }
   [[nodiscard]] SolveResult solved(const SolveOptions& options,
-                                      const Exec& exec = {}) const {
+                                   const Exec& exec = {}) const {
     return solve(head, theta0, p.rows, p.pairs, options, exec);
   }
 };
