@@ -12,7 +12,7 @@
 namespace fmd {
 namespace {
 
-// The weights of X's rows without some entries: theirs is 0.
+// The weights of the rows of X, with 0 for the given entries.
 std::vector<float> weights_without(const Rows& train, std::span<const Index> entries) {
   std::vector<float> weight(train.weight.begin(), train.weight.end());
   if (weight.empty()) weight.assign(static_cast<std::size_t>(train.X->rows()), 1.0F);
@@ -34,7 +34,7 @@ double predicted_change(std::span<const double> change, std::span<const Index> e
   return sum;
 }
 
-// Rows that a tenth of the gap is predicted to rest on, at least one.
+// As many rows as are predicted to lower the gap by a tenth, at least one.
 Index rows_of_a_round(const std::vector<double>& change, const std::vector<Index>& ranked,
                       double gap) {
   double sum = 0;
@@ -47,8 +47,8 @@ Index rows_of_a_round(const std::vector<double>& change, const std::vector<Index
   return count;
 }
 
-// train_adam's F has the rows' number in its mean: the ridge is set so that the whole is in
-// proportion.
+// F of train_adam is a mean over the number of its rows, which may differ from n. The ridge
+// is scaled so that the whole F stays in proportion.
 Vector train_on(const Head& head, const Rows& kept, const Vector& theta,
                 const RefitOptions& options, const Exec& exec) {
   const double share =
@@ -90,7 +90,8 @@ RemovalCheck check_removal(const Head& head, const Rows& train, const Vector& th
                            const Exec& exec) {
   require_size("refit", "change", static_cast<Index>(change.size()), train.size());
   const double n = mean_over(train, options.rows_in_mean);
-  // From the optimum with all rows: a head that is elsewhere would count its way there.
+  // The start is the optimum with all rows. From elsewhere, the way to the optimum would be
+  // counted too.
   bool base_converged = false;
   const Vector base = refit_without(head, train, theta, {}, options, exec, &base_converged);
   const double before = gap_of(target, head, base, false, exec).value;
@@ -106,7 +107,8 @@ RemovalCheck check_removal(const Head& head, const Rows& train, const Vector& th
   const auto inverse = make_inverse_hessian(
       head, kept, base, {.solver = solver, .l2 = options.l2, .rows_in_mean = n}, exec);
   Vector gradient = objective(head, kept, base, options.l2, n, exec).gradient;
-  // A network is not at an optimum: what pulls it there is not the rows' doing.
+  // A network is not at an optimum. Its gradient with all rows does not come from the rows
+  // that are left out.
   if (!head.linear())
     gradient -= objective(head, train, base, options.l2, n, exec).gradient;
   const Vector step = inverse->apply(gradient).x.col(0);

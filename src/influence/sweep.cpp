@@ -6,10 +6,10 @@
 #include "model/block_loss.h"
 #include "model/slice.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
-constexpr Index kTileRows = 256;  // their features are read once for all products
+constexpr Index kTileRows = 256;  // rows whose features are read once for all products
 
 bool counts(const Rows& rows, Index entry) {
   return rows.weight_of(entry) != 0 && rows.label(entry) >= 0;
@@ -43,14 +43,14 @@ void loss_slopes(const Rows& train, Index first, Matrix& z, Matrix& start) {
   }
 }
 
-// A linear head: theta and all directions side by side, both gradients side by side.
+// The pass of a linear head.
 struct LinearSweep {
   const LinearHead& head;
   const Rows& train;
   const Vector& theta;
   const Matrix& v;
-  LinearHead wide;   // theta and all directions side by side: logits and J v in one go
-  LinearHead twice;  // for both gradients in one go
+  LinearHead wide;   // theta and all directions side by side: logits and J v in one product
+  LinearHead twice;  // both gradients side by side, in one product
   Vector stacked;
 
   LinearSweep(const LinearHead& h, const Rows& rows, const Vector& at,
@@ -151,4 +151,4 @@ LossGradients sweep_rows(const Head& head, const Rows& train, const Vector& thet
   return {both.head(p), both.tail(p)};
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -11,19 +11,19 @@
 
 namespace fmd {
 
-// What a bias rests on: the predicted change of a measure B when a training row is left
-// out (Eq. 5-6, 10-11),
+// Which training rows a bias depends on: the predicted change of a measure B when a
+// training row k is left out (Eq. 5-6, 10-11),
 //
-//   dB_k = +(w_k/n) grad L_k . H^-1 grad B = (w_k/n) (p_k - e_y) . J_k v,   v = H^-1 grad
-//   B.
+//   dB_k = +(w_k/n) grad L_k . H^-1 grad B = (w_k/n) (p_k - e_y) . J_k v
+//   v    = H^-1 grad B.
 //
-// One solve for each measure and one pass over the rows for all of them; no gradient of a
-// row is ever stored. dB_k < 0: the gap rests on row k; > 0: the row works against it. With
-// hidden layers H is Gauss-Newton's matrix, damped, and the head is seldom at an optimum:
-// the changes order the rows, their sizes are only indicative.
+// Cost: one solve for each measure, and one pass over the rows for all of them. No gradient
+// of a row is ever stored. dB_k < 0: row k makes the gap larger. dB_k > 0: row k makes it
+// smaller. With hidden layers H is the damped Gauss-Newton matrix, and the head is seldom
+// at an optimum. Then the changes order the rows, but their sizes are only indicative.
 
-// A measure with the data it is taken on. Group gaps have a sign; what is explained is the
-// size of the gap, |B|.
+// A measure with the data on which it is taken. Group gaps have a sign; the size of the
+// gap, |B|, is what is explained.
 struct BiasTarget {
   const BiasMeasure* measure = nullptr;
   MeasureData data;
@@ -31,8 +31,8 @@ struct BiasTarget {
 
 struct InfluenceOptions {
   CurvatureOptions curvature = {};  // l2 and rows_in_mean of F, solver, damping
-  // H over these rows in place of the training rows (D_ex; set curvature.damping.external);
-  // X null = the training rows.
+  // H is taken over these rows instead of the training rows (D_ex; set
+  // curvature.damping.external). X null = the training rows.
   Rows curvature_rows = {};
 };
 
@@ -40,14 +40,14 @@ struct InfluenceResult {
   std::vector<double> value;  // |B| of each target at theta
   Matrix change;              // rows x targets: predicted change of |B| without the row
   InverseSummary solve;
-  double relative_gradient = 0;  // |grad F| / that with the last layer set to 0
+  double relative_gradient = 0;  // |grad F| at theta / |grad F| where the last layer is 0
 
   // Above 1e-3 the head is not at an optimum of F, and the changes are only indicative.
   [[nodiscard]] bool at_optimum() const { return relative_gradient <= 1e-3; }
 };
 
-// `train` has labels (an entry with y = -1 or weight 0 gets change 0). Throws
-// Error(bad_shape, bad_option, numerical).
+// `train` has labels; an entry with y = -1 or weight 0 gets change 0. Throws
+// Error(bad_shape, bad_data, bad_option, numerical).
 [[nodiscard]] InfluenceResult influence(const Head& head, const Rows& train,
                                         const Vector& theta,
                                         const std::vector<BiasTarget>& targets,
