@@ -10,6 +10,9 @@
 namespace fmd {
 namespace {
 
+// To add a method: its algorithm gets a header and a source of its own in this part, a
+// function in baselines/methods.h gives its candidates, and it gets a line in this table.
+// `fmd compare` then offers it.
 struct Method {
   BaselineInfo info;
   std::vector<BaselineCandidate> (*fit)(const BaselineProblem&, const Exec&);
@@ -112,12 +115,6 @@ Answers head_answers(const LinearHead& head, const Vector& theta, double thresho
   answers.p = all_probabilities(head, rows, theta, exec);
   answers.decision = one_hot(decide(answers.p, threshold), answers.p.cols());
   return answers;
-}
-
-Matrix one_hot(const std::vector<std::int32_t>& decision, Index classes) {
-  Matrix out = Matrix::Zero(std::ssize(decision), classes);
-  for (Index i = 0; i < out.rows(); ++i) out(i, decision[static_cast<std::size_t>(i)]) = 1;
-  return out;
 }
 
 }  // namespace fmd

@@ -6,13 +6,14 @@
 #include <limits>
 
 #include "core/check.h"
+#include "core/index.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kTolerance = 1e-9;
-constexpr int kMostSteps = 10000;
+constexpr int kMostPivots = 10000;
 
 using Two = std::array<double, 2>;
 
@@ -27,20 +28,19 @@ class DualSimplex {
 
   [[nodiscard]] BoxSolution run() {
     BoxSolution solution;
-    for (; solution.steps < kMostSteps; ++solution.steps) {
+    for (; solution.pivots < kMostPivots; ++solution.pivots) {
       refresh();
       const int row = leaving();
       if (row < 0) {
         finish(solution);
         return solution;
       }
-      if (!step(row)) return solution;  // no feasible point
+      if (!pivot(row)) return solution;  // no feasible point
     }
-    throw Error(ErrorKind::numerical, "reweigh: the linear program came to no end");
+    throw Error(ErrorKind::numerical, "reweigh: the linear program did not end");
   }
 
  private:
-  static std::size_t at(Index j) { return static_cast<std::size_t>(j); }
   static double row_scale(const Vector& a, double b) {
     const double size =
         std::max(a.size() == 0 ? 0.0 : a.cwiseAbs().maxCoeff(), std::abs(b));
@@ -93,7 +93,7 @@ class DualSimplex {
     Index j;
   };
 
-  bool step(int row) {
+  bool pivot(int row) {
     const bool below = value_[at(row)] < 0;
     double slope = below ? -value_[at(row)] : value_[at(row)] - 1;
     std::vector<Entry> entries;
@@ -112,7 +112,7 @@ class DualSimplex {
     });
     for (const Entry& e : entries) {
       const double after = e.j < n_ ? slope - std::abs(e.alpha) : -kInfinity;
-      if (after >= 0) {  // it goes to its other bound, and the step goes on
+      if (after >= 0) {  // it goes to its other bound, and the pivot goes on
         upper_[at(e.j)] ^= 1;
         slope = after;
         continue;
@@ -155,4 +155,4 @@ BoxSolution solve_box(const BoxProgram& program) {
   return DualSimplex(program).run();
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -7,9 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "baselines/dense.h"
-#include "baselines/post_rows.h"
+#include "baselines/dense_matrix.h"
 #include "core/check.h"
+#include "core/index.h"
+#include "fmd/baselines/sparse_logistic.h"
 #include "fmd/core/rng.h"
 
 namespace fmd {
@@ -19,8 +20,8 @@ constexpr std::size_t kSmallCell = 10;
 
 using Cells = std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Index>>;
 
-// Cells of a few rows would leave a few rows of every other one: they are not balanced, as
-// long as each label keeps a cell.
+// Balancing a cell of a few rows would leave only a few rows of every other cell. Such
+// cells are dropped, as long as each label keeps a cell.
 void drop_small(Cells& cells) {
   bool kept[2] = {false, false};
   for (const auto& [cell, rows] : cells)
@@ -29,7 +30,7 @@ void drop_small(Cells& cells) {
   std::erase_if(cells, [](const auto& cell) { return cell.second.size() < kSmallCell; });
 }
 
-// Rows of X by label and group. Cells that no row falls into are not there to be balanced.
+// Rows of X by label and group. Cells without rows do not exist, so they are not balanced.
 Cells make_cells(const Rows& rows, std::span<const std::int32_t> group) {
   Cells cells;
   bool has[2] = {false, false};
@@ -61,10 +62,10 @@ std::vector<Index> balanced_draw(const Cells& cells, Rng& rng) {
   return drawn;
 }
 
-// Parameters of every C on one draw, for the features as they are.
+// Parameters for every C on one draw, in terms of the original features.
 std::vector<Vector> fit_draw(const Rows& rows, std::span<const Index> drawn,
                              std::span<const double> C) {
-  Matrix X = dense_rows(*rows.X, drawn);
+  Matrix X = dense_matrix(*rows.X, drawn);
   std::vector<std::int32_t> y;
   for (const Index row : drawn) y.push_back(rows.y[at(row)]);
   const Vector mean = X.colwise().mean().transpose();

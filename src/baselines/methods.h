@@ -2,13 +2,15 @@
 
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/baselines/baseline.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 using FittedMethod = std::vector<BaselineCandidate>;  // one for each setting
 
-// How each method is fitted; why_not() has been asked.
+// How each method is fitted to a problem: the settings that are tried, and the answers of
+// each. The caller has asked why_not() before.
 [[nodiscard]] FittedMethod fit_reweigh(const BaselineProblem& problem, const Exec& exec);
 [[nodiscard]] FittedMethod fit_influence_reweigh(const BaselineProblem& problem,
                                                  const Exec& exec);
@@ -19,7 +21,7 @@ using FittedMethod = std::vector<BaselineCandidate>;  // one for each setting
 [[nodiscard]] FittedMethod fit_thresholds(const BaselineProblem& problem, const Exec& exec);
 [[nodiscard]] FittedMethod fit_ppif(const BaselineProblem& problem, const Exec& exec);
 
-// Rows x classes, 1 where the class is decided.
+// Decisions as rows x classes: 1 where the class is decided, otherwise 0.
 [[nodiscard]] Matrix one_hot(const std::vector<std::int32_t>& decision, Index classes);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 void require_post_rows(std::string_view where, const PostRows& rows, Index groups) {
   require_size(where, "favorable", std::ssize(rows.favorable), rows.size());
@@ -28,4 +28,4 @@ void throw_empty(std::string_view where, Index group, std::string_view what) {
               "give more rows, or leave this method out");
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

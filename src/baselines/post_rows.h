@@ -2,15 +2,16 @@
 
 #include <string_view>
 
-#include "core/index.h"
+#include "core/internal.h"
 #include "fmd/baselines/postprocess.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// Sizes agree and groups are below `groups`. Throws Error(bad_shape), Error(bad_option).
+// Checks that sizes agree, groups are below `groups` and scores are finite. Throws
+// Error(bad_shape, bad_option, bad_data).
 void require_post_rows(std::string_view where, const PostRows& rows, Index groups);
 
-// Throws Error(bad_data) that says which group lacks what.
+// Throws Error(bad_data) that says which rows a group lacks.
 [[noreturn]] void throw_empty(std::string_view where, Index group, std::string_view what);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -7,16 +7,17 @@
 #include "baselines/box_lp.h"
 #include "baselines/post_rows.h"
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
 
 namespace fmd {
 namespace {
 
-constexpr const char* kWhere = "influence reweighing";
+constexpr const char* kInfluenceWeights = "influence reweighing";
 
-// sum_i h_i (phi_i, 1) over the rows, h per entry: the gradient of what has these
-// derivatives by the logits.
+// sum_i h_i (phi_i, 1) over the rows: the gradient of a function whose derivatives by the
+// logits are h.
 Vector pull_back(const LinearHead& head, const Vector& theta, const Rows& rows,
                  const Vector& h) {
   Vector sum = Vector::Zero(head.parameters());
@@ -29,7 +30,7 @@ Vector pull_back(const LinearHead& head, const Vector& theta, const Rows& rows,
   return sum;
 }
 
-// F and its derivatives by the logits of the validation rows.
+// F, and its derivatives by the logits of the validation rows.
 struct Fairness {
   double value = 0;
   Vector slope;
@@ -47,7 +48,8 @@ Fairness fairness_loss(const Rows& rows, const Matrix& z, const Matrix& p,
   for (Index i = 0; i < rows.size(); ++i)
     if (const std::int32_t g = counts(i); g >= 0) count[g] += 1;
   for (Index g = 0; g < 2; ++g)
-    if (count[g] == 0) throw_empty(kWhere, g, parity ? "a label" : "a favourable label");
+    if (count[g] == 0)
+      throw_empty(kInfluenceWeights, g, parity ? "a label" : "a favourable label");
   Fairness result;
   result.slope = Vector::Zero(rows.size());
   const double toward = options.favorable == 1 ? 1 : -1;  // d p(favourable) / d p_1
@@ -70,20 +72,21 @@ Fairness fairness_loss(const Rows& rows, const Matrix& z, const Matrix& p,
 void validate(const LinearHead& head, const InfluenceWeightsOptions& o) {
   if (head.outputs() != 1) {
     throw Error(ErrorKind::bad_shape,
-                fmt::format("{}: needs a model of two classes", kWhere));
+                fmt::format("{}: needs a model of two classes", kInfluenceWeights));
   }
   if (o.fairness != "equal_opportunity" && o.fairness != "demographic_parity") {
-    throw Error(ErrorKind::bad_option,
-                fmt::format("{}: there is no fairness loss {}", kWhere, o.fairness),
-                "losses: equal_opportunity, demographic_parity");
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("{}: there is no fairness loss {}", kInfluenceWeights, o.fairness),
+        "losses: equal_opportunity, demographic_parity");
   }
   const auto share = [](double x) { return x >= 0 && x <= 1; };
-  require_option(share(o.alpha), kWhere, "alpha", o.alpha, "in [0, 1]");
-  require_option(share(o.beta), kWhere, "beta", o.beta, "in [0, 1]");
-  require_option(share(o.gamma), kWhere, "gamma", o.gamma, "in [0, 1]");
-  require_option(o.l2 >= 0, kWhere, "l2", o.l2, ">= 0");
-  require_option(o.favorable == 0 || o.favorable == 1, kWhere, "favorable", o.favorable,
-                 "0 or 1");
+  require_option(share(o.alpha), kInfluenceWeights, "alpha", o.alpha, "in [0, 1]");
+  require_option(share(o.beta), kInfluenceWeights, "beta", o.beta, "in [0, 1]");
+  require_option(share(o.gamma), kInfluenceWeights, "gamma", o.gamma, "in [0, 1]");
+  require_option(o.l2 >= 0, kInfluenceWeights, "l2", o.l2, ">= 0");
+  require_option(o.favorable == 0 || o.favorable == 1, kInfluenceWeights, "favorable",
+                 o.favorable, "0 or 1");
 }
 
 double below_zero(const Vector& v) { return v.cwiseMin(0.0).sum(); }
@@ -120,8 +123,8 @@ InfluenceWeights influence_weights(const LinearHead& head, const Vector& theta,
                                    const InfluenceWeightsOptions& options,
                                    const Exec& exec) {
   validate(head, options);
-  require_size(kWhere, "theta", theta.size(), head.parameters());
-  require_size(kWhere, "group", std::ssize(group), validation.X->rows());
+  require_size(kInfluenceWeights, "theta", theta.size(), head.parameters());
+  require_size(kInfluenceWeights, "group", std::ssize(group), validation.X->rows());
   const Matrix z = all_logits(head, validation, theta, exec);
   const Matrix p = all_probabilities(head, validation, theta, exec);
   const Fairness F = fairness_loss(validation, z, p, group, options);

@@ -5,7 +5,7 @@
 
 #include <Eigen/QR>
 
-#include "baselines/dense.h"
+#include "baselines/dense_matrix.h"
 #include "core/check.h"
 #include "curvature/factor.h"
 
@@ -58,7 +58,7 @@ FairMetric::FairMetric(Index cols, std::span<const Index> drop, const Matrix& di
 
 Matrix FairMetric::coordinates(const Features& X, std::span<const Index> rows) const {
   require_size("smoothing", "features", X.cols(), cols_);
-  const Matrix all = dense_rows(X, rows);
+  const Matrix all = dense_matrix(X, rows);
   Matrix A(all.rows(), std::ssize(kept_));
   for (Index j = 0; j < A.cols(); ++j)
     A.col(j) = all.col(kept_[static_cast<std::size_t>(j)]);

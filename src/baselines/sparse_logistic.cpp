@@ -1,16 +1,19 @@
+#include "fmd/baselines/sparse_logistic.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
-#include "fmd/baselines/dfr.h"
+#include "core/index.h"
+#include "fmd/model/head.h"
 
 namespace fmd {
 namespace {
 
-constexpr int kMostSteps = 200;
+constexpr int kMostNewtonSteps = 200;
 constexpr int kMostSweeps = 1000;
 
-struct State {
+struct NewtonState {
   const Matrix& X;
   std::span<const std::int32_t> y;
   double penalty;
@@ -24,7 +27,7 @@ struct State {
     Vector miss(n);
     double loss = 0;
     for (Index i = 0; i < n; ++i) {
-      const std::int32_t label = y[static_cast<std::size_t>(i)];
+      const std::int32_t label = y[at(i)];
       const double row[] = {z[i]};
       loss += log_loss(row, label);
       p[i] = 1 / (1 + std::exp(-z[i]));
@@ -50,8 +53,8 @@ struct State {
 
 double shrink(double x, double by) { return x > by ? x - by : x < -by ? x + by : 0; }
 
-// Where the quadratic model with the l1 term has its minimum: new w, then b as last entry.
-Vector model_minimum(const State& s, double tolerance) {
+// The minimum of the quadratic model with the l1 term: w, then b as the last entry.
+Vector model_minimum(const NewtonState& s, double tolerance) {
   const Index n = s.X.rows(), d = s.X.cols();
   const Vector slope = (s.p.array() * (1 - s.p.array())).max(1e-9) / static_cast<double>(n);
   Eigen::MatrixXd H(d + 1, d + 1);
@@ -92,16 +95,16 @@ SparseLogistic fit_sparse_logistic(const Matrix& X, std::span<const std::int32_t
   for (const std::int32_t label : y)
     require_option(label == 0 || label == 1, "sparse logistic", "label", label, "0 or 1");
   if (X.rows() == 0) throw Error(ErrorKind::bad_data, "sparse logistic: no rows");
-  State s{X, y, penalty, start.w, {}, {}, start.b};
+  NewtonState s{X, y, penalty, start.w, {}, {}, start.b};
   if (s.w.size() == 0) s.w = Vector::Zero(X.cols());
   require_size("sparse logistic", "start", s.w.size(), X.cols());
   s.evaluate();
   SparseLogistic result;
-  for (; result.steps < kMostSteps && s.violation() > tolerance; ++result.steps) {
+  for (; result.steps < kMostNewtonSteps && s.violation() > tolerance; ++result.steps) {
     const Vector to = model_minimum(s, tolerance);
     const Vector dw = to.head(X.cols()) - s.w;
     const double db = to[X.cols()] - s.b;
-    State next = s;
+    NewtonState next = s;
     bool better = false;
     for (double t = 1; t > 1e-10 && !better; t /= 2) {
       next.w = t == 1 ? Vector(to.head(X.cols())) : Vector(s.w + t * dw);

@@ -11,45 +11,46 @@
 
 namespace fmd {
 
-// One interface to the rival methods: what they are given, what they give back, and what
-// they need when they answer.
+// One interface to the rival methods: what they are given, what they return, and what they
+// need when they answer. How to add a method: see the table in src/baselines/baseline.cpp.
 
-// Rows with the attribute: group per row of rows.X, -1 = not known.
+// Rows with their attribute. group: one entry per row of rows.X, -1 = not known.
 struct BaselineRows {
   Rows rows;
   std::span<const std::int32_t> group;
 };
 
-// What a method may look at. The hold-out is not part of it: candidates are chosen by who
-// compares them.
+// What a method may look at. The hold-out is not part of it: the caller chooses between the
+// candidates.
 struct BaselineProblem {
   LinearHead head{0, 1};  // of the trained model
   Vector theta;
-  double l2 = 0;           // of its training
+  double l2 = 0;           // of the model's training
   double threshold = 0.5;  // two classes: class 1 at p >= threshold
-  int favorable = -1;      // class that is good for the person; -1 = none named
+  int favorable = -1;      // class that is good for the person; -1 = none is named
   Index groups = 0;        // values of the attribute
   std::vector<Index> attribute_features;  // features that carry the attribute
   BaselineRows train;  // rows that the model was trained on; none: rows.X is null
   BaselineRows edit;   // labelled rows that it was not trained on
 };
 
-// Answers to some rows. A method without probabilities of its own has p = decision. One
-// that draws lots has the probability of each decision: figures of these are expected ones.
+// Answers to some rows. Where a method has no probabilities of its own, p = decision. A
+// method that draws lots gives the probability of each decision; figures computed from
+// these are expected values.
 struct Answers {
   Matrix p;         // rows x classes
   Matrix decision;  // rows x classes: probability that the class is decided
 };
 
-// Class of every row: the decided one, or drawn where lots are drawn.
+// The class of every row: the decided one, or a drawn one where the method draws lots.
 [[nodiscard]] std::vector<std::int32_t> draw_decisions(const Answers& answers,
                                                        std::uint64_t seed);
 
-// A fitted method. answer() may be called by several threads and outlives the problem's
-// rows; it depends on nothing but its argument, and on all rows of it where the method
-// looks at them together.
+// A fitted method. answer() may be called by several threads, and after the problem's rows
+// are gone. It depends only on its argument. Where the method looks at rows together, the
+// answer to one row depends on all rows of the argument.
 struct BaselineCandidate {
-  std::string setting;  // "cost=fpr"; empty: there is nothing to set
+  std::string setting;  // "cost=fpr"; empty: the method has no settings
   std::function<Answers(const BaselineRows&, const Exec&)> answer;
 };
 
@@ -58,15 +59,15 @@ struct BaselineInfo {
   const char* title;  // "equalised odds"
   const char* source;
   const char* needs;  // when it answers: "nothing", "the attribute", ...
-  bool two_classes, two_groups, favorable, trains;  // what it asks of the problem
-  bool decisions_only;                              // gives no probabilities of its own
+  bool two_classes, two_groups, favorable, trains;  // what it requires of the problem
+  bool decisions_only;                              // it has no probabilities of its own
 };
 
 // reweigh, influence-reweigh, eqodd, ceqodd, reject, group-thresholds, ppif, dfr.
 [[nodiscard]] const std::vector<BaselineInfo>& baselines();
 [[nodiscard]] const BaselineInfo* find_baseline(const std::string& name);  // null: none
 
-// Why a method cannot be used here; empty: it can.
+// The reason why a method cannot be used here; empty: it can.
 [[nodiscard]] std::string why_not(const BaselineInfo& info, const BaselineProblem& problem);
 
 // All candidates of a method, one for each setting. Throws Error(bad_option: no such
@@ -75,8 +76,8 @@ struct BaselineInfo {
                                                           const BaselineProblem& problem,
                                                           const Exec& exec);
 
-// Answers of a linear head: probabilities, decisions by the threshold (two classes) or the
-// most probable class.
+// Answers of a linear head: its probabilities, and decisions by the threshold (two classes)
+// or for the most probable class (more classes).
 [[nodiscard]] Answers head_answers(const LinearHead& head, const Vector& theta,
                                    double threshold, const Rows& rows, const Exec& exec);
 

@@ -7,8 +7,8 @@
 
 namespace fmd {
 
-// Methods that leave the trained model alone and change its answers by group. All of them
-// need the attribute when they answer.
+// Methods that leave the trained model as it is and change its answers by group. All of
+// them need the attribute when they answer.
 
 // Rows as post-processing sees them.
 struct PostRows {
@@ -20,20 +20,21 @@ struct PostRows {
 
 // ---- Equalised odds (Hardt, Price and Srebro 2016)
 //
-// With y' the decision, g the group: a favourable decision is kept with probability
-// keep[g], an unfavourable one turned with probability grant[g]. These minimise the sum
-// over both groups of FPR + FNR, not weighted by their sizes, subject to equal TPR and
-// equal FPR:
+// In group g, a favourable decision is kept with probability keep[g], and an unfavourable
+// one is turned into a favourable one with probability grant[g]. These minimise the sum of
+// FPR + FNR over both groups, not weighted by the sizes of the groups, subject to equal TPR
+// and equal FPR:
 //
 //   min sum_g (fpr_g - tpr_g) keep_g + (tnr_g - fnr_g) grant_g
 //   tpr_0 keep_0 + fnr_0 grant_0 = tpr_1 keep_1 + fnr_1 grant_1
 //   fpr_0 keep_0 + tnr_0 grant_0 = fpr_1 keep_1 + tnr_1 grant_1,   all in [0, 1]
 //
-// Four unknowns and two equations: the vertices are enumerated, so the answer is exact.
+// There are four unknowns and two equations. The vertices are enumerated, so the result is
+// exact.
 struct EqualizedOdds {
   double keep[2] = {1, 1}, grant[2] = {0, 0};
-  double objective = 0;  // of the program above; FPR + FNR of both groups less a constant
-  bool unique = true;    // else: of all best vertices, the one that changes fewest answers
+  double objective = 0;  // of the program above: FPR + FNR of both groups minus a constant
+  bool unique = true;    // false: this is the best vertex that changes the fewest answers
 
   // Probability that the answer is the favourable one.
   [[nodiscard]] double yes(bool decided, std::int32_t group) const;
@@ -45,17 +46,18 @@ struct EqualizedOdds {
 
 // ---- Calibrated equalised odds (Pleiss et al. 2017)
 //
-// The group of lower cost has a share `mix` of its scores replaced by its base rate b,
-// until the expected costs are equal: mix = (cost_other - cost) / (trivial - cost). Costs:
-// "fpr" mean score of the rows with an unfavourable label, "fnr" mean 1 - score of the
-// others, "weighted" (1 - b) fpr / 2 + b fnr / 2.
+// In the group of lower cost, a share `mix` of the scores is replaced by the base rate b of
+// the group, so that the expected costs become equal:
+//   mix = (cost_other - cost) / (trivial - cost).
+// Costs: "fpr" is the mean score of the rows with an unfavourable label, "fnr" the mean of
+// 1 - score of the others, "weighted" is (1 - b) fpr / 2 + b fnr / 2.
 struct CalibratedOdds {
-  double mix[2] = {0, 0};  // as the formula gives it: beyond 1 no mixing equals them
+  double mix[2] = {0, 0};  // by the formula; above 1, no mixing makes the costs equal
   double base_rate[2] = {0, 0};
   double cost[2] = {0, 0}, trivial[2] = {0, 0};
 
-  [[nodiscard]] double share(std::int32_t group) const;  // mix cut off to [0, 1]
-  // Expected score, and probability that the answer is favourable at this threshold.
+  [[nodiscard]] double share(std::int32_t group) const;  // mix, limited to [0, 1]
+  // The expected score, and the probability of a favourable answer at this threshold.
   [[nodiscard]] double score(double score, std::int32_t group) const;
   [[nodiscard]] double yes(double score, std::int32_t group, double threshold) const;
 };
@@ -65,17 +67,19 @@ struct CalibratedOdds {
 
 // ---- Reject option (Kamiran, Karim and Zhang 2012), with AIF360's search
 struct RejectOptions {
-  double low = 0.01, high = 0.99;  // thresholds t, evenly spaced; 0 <= low < high <= 1
+  double low = 0.01, high = 0.99;  // of the thresholds t; 0 <= low < high <= 1
   Index thresholds = 100;
-  Index margins = 50;  // m from 0 to min(t, 1 - t), for every t
-  // Group 0 minus group 1: statistical_parity, average_odds or equal_opportunity.
+  Index margins = 50;  // m from 0 to min(t, 1 - t), for every t; both evenly spaced
+  // The other group minus the privileged one: statistical_parity, average_odds or
+  // equal_opportunity.
   std::string metric = "statistical_parity";
-  double lower = -0.05, upper = 0.05;
-  int privileged = 1;  // the group that the critical region speaks against
+  double lower = -0.05, upper = 0.05;  // bounds of the metric
+  int privileged = 1;  // the group that gets unfavourable answers in the critical region
 };
 
-// Scores in (t - m, t + m] get the favourable answer in the unprivileged group and the
-// unfavourable one in the other; elsewhere favourable above t.
+// Scores in (t - m, t + m], the critical region, get the unfavourable answer in the
+// privileged group and the favourable answer in the other. Elsewhere the answer is
+// favourable above t.
 struct RejectOption {
   double threshold = 0.5, margin = 0;
   double metric = 0, balanced_accuracy = 0;  // on the rows that it was fitted on
@@ -84,9 +88,10 @@ struct RejectOption {
 
   [[nodiscard]] bool yes(double score, std::int32_t group) const;
 };
-// The cell of the grid with the highest balanced accuracy among those whose metric is
-// within the bounds, the first of equals; when there is none, the one of smallest metric,
-// sign and all, as AIF360 does. Scores are sorted once; a cell costs a few binary searches.
+// Among the cells of the grid whose metric is within the bounds: the one with the highest
+// balanced accuracy, the first of equals. When there is none: the cell with the lowest
+// metric (not its size: -.3 is lower than .1), as in AIF360. Scores are sorted once; a cell
+// costs a few binary searches.
 // Throws Error(bad_option; bad_shape; bad_data: a group or a label without rows).
 [[nodiscard]] RejectOption fit_reject_option(const PostRows& rows,
                                              const RejectOptions& options = {});
@@ -94,9 +99,9 @@ struct RejectOption {
 // ---- One threshold per group
 //
 // criterion  "demographic_parity": every group has the same share of favourable answers;
-//            "equal_opportunity": the same share among favourable labels; both as near as
+//            "equal_opportunity": the same share among favourable labels. Both as near as
 //            ties allow, at the common share of 0, .001, .. 1 that is most accurate;
-//            "accuracy": each group's own most accurate threshold.
+//            "accuracy": each group has its own most accurate threshold.
 struct GroupThresholds {
   std::vector<double> threshold;  // favourable at score >= threshold[g]
   double fallback = 0.5;          // for rows whose group is not known

@@ -10,7 +10,7 @@
 
 namespace fmd {
 
-// Methods that give training rows other weights; the model is then trained anew.
+// Methods that give training rows other weights. The model is then trained again.
 
 // Kamiran and Calders 2012: w(g, y) = P(g) P(y) / P(g, y), so that group and label are
 // independent under the weights. One weight per row; 1 for rows whose label or group is not
@@ -18,14 +18,15 @@ namespace fmd {
 [[nodiscard]] std::vector<float> reweighing_weights(std::span<const std::int32_t> y,
                                                     std::span<const std::int32_t> group);
 
-// Li and Liu 2022: weights in [0, 1] from influence. With g_i the loss gradient of training
+// Li and Liu 2022: weights in [0, 1] from influence. g_i is the loss gradient of training
 // row i, H the Hessian of the summed training loss, U the summed log loss of the validation
-// rows and F their fairness loss,
+// rows, and F their fairness loss. Then
 //   f_i = g_i . H^-1 grad F,   u_i = g_i . H^-1 grad U
-// predict the change of F and of U when row i goes. What goes, x in [0, 1]^n, solves
-//   min sum x_i      s.t. f.x <= -beta F,  u.x <= gamma sum min(u_i, 0)   if F can be
-//   undone, min f.x          s.t. u.x <= 0,  sum x_i <= alpha n                   else,
-// and the weights are 1 - x. F is turned so that it is >= 0 at theta.
+// predict the change of F and of U when row i is removed. The removed shares x in [0, 1]^n
+// solve
+//   min sum x_i   s.t.  f.x <= -beta F,  u.x <= gamma sum min(u_i, 0)   if F can be undone,
+//   min f.x       s.t.  u.x <= 0,        sum x_i <= alpha n             otherwise,
+// and the weights are 1 - x. The sign of F is chosen so that F >= 0 at theta.
 struct InfluenceWeightsOptions {
   // equal_opportunity: mean log loss of the favourable label in one group minus that in the
   // other; demographic_parity: difference of the mean favourable scores.
@@ -47,7 +48,7 @@ struct InfluenceWeights {
 
 // One output, groups 0 and 1 (-1: not known; such validation rows count in U alone). group:
 // per row of validation.X. Throws Error(bad_option, bad_shape; bad_data: a group without
-// the rows that F is about).
+// the rows that F needs).
 [[nodiscard]] InfluenceWeights influence_weights(const LinearHead& head,
                                                  const Vector& theta, const Rows& train,
                                                  const Rows& validation,

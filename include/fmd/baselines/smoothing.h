@@ -9,22 +9,23 @@
 
 namespace fmd {
 
-// Post-processing for individual fairness (Petersen et al. 2021): the scores of the rows
-// that are asked about together are smoothed on a graph of like rows,
-//   f = (I + lambda L)^-1 z,   W_ij = exp(-theta d_ij^2) where d_ij^2 <= tau, else 0,
-//   L = D - W, or normalised (L~ + L~^T) / 2 with W~ = D^-1/2 W D^-1/2, L~ = I - D~^-1 W~,
-// where every row is like itself (W_ii = 1) and D, D~ have the sums of rows; d the distance
-// in a metric that does not see the attribute. Answers depend on which other rows are asked
-// about: this cannot be exported as a model.
+// Post-processing for individual fairness (Petersen et al. 2021): the scores of rows that
+// are answered together are smoothed on a graph of similar rows,
+//   f = (I + lambda L)^-1 z,   W_ij = exp(-theta d_ij^2) where d_ij^2 <= tau, otherwise 0,
+//   L = D - W, or normalised (L~ + L~^T) / 2 with W~ = D^-1/2 W D^-1/2, L~ = I - D~^-1 W~.
+// W_ii = 1. D and D~ are diagonal and hold the sums of the rows of W and W~. d is the
+// distance in a metric that does not see the attribute. An answer depends on which other
+// rows are answered with it, so this method cannot be exported as a model.
 
 // The metric: features without some columns and without some directions.
 class FairMetric {
  public:
   FairMetric() = default;
-  // drop: the attribute's own features. directions: features x k, over the features that
+  // drop: the features of the attribute. directions: features x k, over the features that
   // are left; their span is projected out. Throws Error(bad_shape).
   FairMetric(Index cols, std::span<const Index> drop, const Matrix& directions);
-  // Coordinates of rows of X (rows x what is left) whose Euclidean distances are d.
+  // Coordinates of rows of X: rows x the features that are left. Their Euclidean distances
+  // are d.
   [[nodiscard]] Matrix coordinates(const Features& X, std::span<const Index> rows) const;
 
  private:
@@ -45,7 +46,8 @@ struct SmoothingOptions {
 [[nodiscard]] Matrix smooth(const Matrix& Z, const Matrix& A,
                             const SmoothingOptions& options);
 
-// The share q of all squared distances between two of these rows that is at or below it.
+// The quantile q of the squared distances between two of these rows: the share q of them is
+// at or below it.
 [[nodiscard]] double distance_quantile(const Matrix& A, double q);
 
 }  // namespace fmd

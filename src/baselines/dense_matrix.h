@@ -4,12 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "core/internal.h"
 #include "model/dense_rows.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// Rows as a dense matrix of doubles, for the few methods that look at small sets of them.
-[[nodiscard]] inline Matrix dense_rows(const Features& X, std::span<const Index> rows) {
+// The given rows as a dense matrix of doubles, for methods that work on small sets of rows.
+[[nodiscard]] inline Matrix dense_matrix(const Features& X, std::span<const Index> rows) {
   Matrix out(std::ssize(rows), X.cols());
   Scratch scratch;
   std::vector<float> some;
@@ -24,4 +25,4 @@ namespace fmd {
   return out;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal
