@@ -43,4 +43,6 @@ class AdultIncome {
   std::map<std::string, double> facts_;
 };
 
+[[nodiscard]] UnitResult run_adult(World& world, const Unit& unit, const Exec& exec);
+
 }  // namespace fmd::repro

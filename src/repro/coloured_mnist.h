@@ -65,4 +65,6 @@ class ColouredMnist {
   std::map<std::string, double> facts_;
 };
 
+[[nodiscard]] UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec);
+
 }  // namespace fmd::repro

@@ -5,8 +5,22 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
+#include "repro/adult.h"
+#include "repro/coloured_mnist.h"
+#include "repro/hessian_refresh.h"
+#include "repro/samples.h"
+#include "repro/toy.h"
 
 namespace fmd::repro {
+namespace {
+
+// A method that cannot answer here: no figure, and the reason.
+Measured undefined_row(const std::string& id, const std::string& reason) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  return {id, {{"accuracy", kNone}, {"bias", kNone}, {"seconds", kNone}}, reason, true};
+}
+
+}  // namespace
 
 const Digits& World::train_digits() {
   if (!train_) train_ = std::make_unique<Digits>(load_digits(folder_, "train"));
@@ -50,16 +64,6 @@ Measured report(const std::string& id, const Stage& stage, const Outcome& outcom
   }
   return row;
 }
-
-namespace {
-
-// A method that cannot answer here: no figure, and the reason.
-Measured undefined_row(const std::string& id, const std::string& reason) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  return {id, {{"accuracy", kNone}, {"bias", kNone}, {"seconds", kNone}}, reason, true};
-}
-
-}  // namespace
 
 std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
                                const OtherRow& others, const Exec& exec) {

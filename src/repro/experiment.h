@@ -62,12 +62,6 @@ using Experiment = UnitResult (*)(World&, const Unit&, const Exec&);
 // By the name that a spec gives. Throws Error(bad_task).
 [[nodiscard]] Experiment find_experiment(const std::string& name);
 
-UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec);
-UnitResult run_toy(World& world, const Unit& unit, const Exec& exec);
-UnitResult run_adult(World& world, const Unit& unit, const Exec& exec);
-UnitResult run_samples(World& world, const Unit& unit, const Exec& exec);
-UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec);
-
 // The rows that need nothing but a stage; `stages` gives the one for a number of top
 // layers. Rows of other methods go to `others`.
 using StageOf = std::function<const Stage&(Index layers)>;

@@ -1,8 +1,6 @@
 #include "fmd/repro/reproduce.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -16,14 +14,6 @@
 
 namespace fmd {
 namespace {
-
-using namespace repro;
-
-// Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
-constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-                               2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-                               2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
-                               2.060,  2.056, 2.052, 2.048, 2.045};
 
 std::string describe_machine(const Exec& exec) {
   const MachineInfo info = machine_info();
@@ -44,23 +34,23 @@ std::map<std::string, double> by_column(
   return found;
 }
 
-ReproducedCase summarise(const Spec& spec, const SpecCase& c,
-                         const std::vector<UnitResult>& units) {
+ReproducedCase summarise(const repro::Spec& spec, const repro::SpecCase& c,
+                         const std::vector<repro::UnitResult>& units) {
   ReproducedCase done{.name = c.name,
                       .title = c.title,
                       .rows = {},
                       .facts = {},
                       .pictures = units.front().pictures};
   std::map<std::string, std::vector<double>> facts;
-  for (const UnitResult& unit : units)
+  for (const repro::UnitResult& unit : units)
     for (const auto& [name, value] : unit.facts) facts[name].push_back(value);
   for (const auto& [name, values] : facts) done.facts[name] = seed_mean(values);
-  for (const Measured& first : units.front().rows) {
+  for (const repro::Measured& first : units.front().rows) {
     ReproducedRow row;
     row.id = first.id;
     row.title = first.id;
     const std::size_t mark = first.id.find('@');  // of a row that is run at several sizes
-    for (const SpecRow& known : spec.rows)
+    for (const repro::SpecRow& known : spec.rows)
       if (known.id == first.id.substr(0, mark)) row.title = known.title;
     if (mark != std::string::npos) row.title += ", " + first.id.substr(mark + 1) + " pairs";
     row.paper = by_column(spec.columns, c.paper, first.id);
@@ -68,8 +58,8 @@ ReproducedCase summarise(const Spec& spec, const SpecCase& c,
     row.labels = first.labels;
     row.chosen = first.chosen;
     std::map<std::string, std::vector<double>> values;
-    for (const UnitResult& unit : units)
-      for (const Measured& measured : unit.rows)
+    for (const repro::UnitResult& unit : units)
+      for (const repro::Measured& measured : unit.rows)
         if (measured.id == first.id)
           for (const auto& [name, value] : measured.value) values[name].push_back(value);
     for (const auto& [name, list] : values) row.ours[name] = seed_mean(list);
@@ -78,8 +68,8 @@ ReproducedCase summarise(const Spec& spec, const SpecCase& c,
   return done;
 }
 
-const Spec& find_spec(const std::string& name) {
-  for (const Spec& spec : specs())
+const repro::Spec& find_spec(const std::string& name) {
+  for (const repro::Spec& spec : repro::specs())
     if (spec.name == name) return spec;
   throw Error(ErrorKind::bad_option,
               fmt::format("reproduce: no table \"{}\"; there are {}", shorten(name),
@@ -88,39 +78,20 @@ const Spec& find_spec(const std::string& name) {
 
 }  // namespace
 
-SeedMean seed_mean(const std::vector<double>& values) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const auto n = static_cast<double>(values.size());
-  SeedMean result{.seeds = std::ssize(values), .mean = kNone, .low = kNone, .high = kNone};
-  if (values.empty()) return result;
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  result.mean = sum / n;
-  if (values.size() < 2) return result;
-  for (const double value : values)
-    squares += (value - result.mean) * (value - result.mean);
-  const std::size_t freedom = values.size() - 1;
-  const double t = freedom <= std::size(kStudent) ? kStudent[freedom - 1] : 1.96;
-  const double half = t * std::sqrt(squares / (n - 1) / n);
-  result.low = result.mean - half;
-  result.high = result.mean + half;
-  return result;
-}
-
 std::vector<std::string> reproducible() {
   std::vector<std::string> names;
-  for (const Spec& spec : specs()) names.push_back(spec.name);
+  for (const repro::Spec& spec : repro::specs()) names.push_back(spec.name);
   return names;
 }
 
 ReproducedTable reproduce(const std::string& name, const ReproduceOptions& options,
                           const Exec& exec) {
-  const Spec& spec = find_spec(name);
+  const repro::Spec& spec = find_spec(name);
   if (options.seeds.empty())
     throw Error(ErrorKind::bad_option, "reproduce: no seeds", "give at least one");
-  const Experiment run = find_experiment(spec.experiment);
-  World world(options.data);
-  UnitCache cache(options.cache, options.fresh);
+  const repro::Experiment run = repro::find_experiment(spec.experiment);
+  repro::World world(options.data);
+  repro::UnitCache cache(options.cache, options.fresh);
   ReproducedTable table{.name = spec.name,
                         .title = spec.title,
                         .source = spec.source,
@@ -131,20 +102,20 @@ ReproducedTable reproduce(const std::string& name, const ReproduceOptions& optio
                         .quick = options.quick,
                         .machine = describe_machine(exec),
                         .version = version()};
-  for (const SpecCase& c : spec.cases) {
-    std::vector<UnitResult> units;
+  for (const repro::SpecCase& c : spec.cases) {
+    std::vector<repro::UnitResult> units;
     for (const std::uint64_t seed : options.seeds) {
-      const Unit unit{.spec = &spec,
-                      .c = &c,
-                      .settings = spec.all(c, options.quick),
-                      .seed = seed,
-                      .quick = options.quick};
-      const std::string key = unit_key(unit);
-      if (const UnitResult* known = cache.find(key)) {
+      const repro::Unit unit{.spec = &spec,
+                             .c = &c,
+                             .settings = spec.all(c, options.quick),
+                             .seed = seed,
+                             .quick = options.quick};
+      const std::string key = repro::unit_key(unit);
+      if (const repro::UnitResult* known = cache.find(key)) {
         units.push_back(*known);
         continue;
       }
-      const Stopwatch start;
+      const repro::Stopwatch start;
       Exec seeded = exec;
       seeded.seed = seed;
       units.push_back(run(world, unit, seeded));

@@ -10,6 +10,31 @@
 #include "model/dense_rows.h"
 
 namespace fmd::repro {
+namespace {
+
+// |share of decision 1 in group 0 - in group 1| over the rows with one of `labels`.
+double group_gap(const std::vector<std::int32_t>& decision, const Side& side,
+                 bool positive_only) {
+  double hits[2] = {0, 0}, rows[2] = {0, 0};
+  for (std::size_t i = 0; i < decision.size(); ++i) {
+    const std::int32_t g = side.group[i];
+    if (g < 0 || g > 1 || (positive_only && side.rows.y[i] != 1)) continue;
+    rows[g] += 1;
+    if (decision[i] == 1) hits[g] += 1;
+  }
+  return std::abs(hits[0] / rows[0] - hits[1] / rows[1]);
+}
+
+double wall_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+double cpu_now() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
+}
+
+}  // namespace
 
 OwnedPairs::OwnedPairs(std::shared_ptr<const Features> factual,
                        std::shared_ptr<const Features> counterpart,
@@ -33,23 +58,6 @@ OwnedPairs::OwnedPairs(std::shared_ptr<const Features> factual,
   sets.push_back(std::move(set));
 }
 
-namespace {
-
-// |share of decision 1 in group 0 - in group 1| over the rows with one of `labels`.
-double group_gap(const std::vector<std::int32_t>& decision, const Side& side,
-                 bool positive_only) {
-  double hits[2] = {0, 0}, rows[2] = {0, 0};
-  for (std::size_t i = 0; i < decision.size(); ++i) {
-    const std::int32_t g = side.group[i];
-    if (g < 0 || g > 1 || (positive_only && side.rows.y[i] != 1)) continue;
-    rows[g] += 1;
-    if (decision[i] == 1) hits[g] += 1;
-  }
-  return std::abs(hits[0] / rows[0] - hits[1] / rows[1]);
-}
-
-}  // namespace
-
 Score score(const Head& head, const Vector& theta, const Side& side, const Exec& exec) {
   const Matrix p = all_probabilities(head, side.rows.rows(), theta, exec);
   const std::vector<std::int32_t> decision = decide(p, 0.5);
@@ -71,7 +79,7 @@ Rule rule_of(const Settings& settings) {
   return {settings.number("target_bias"), settings.word("otherwise")};
 }
 
-std::size_t choose(const Stage& stage, const std::vector<Candidate>& candidates,
+std::size_t choose(const Stage& stage, const std::vector<EditCandidate>& candidates,
                    const Rule& rule, const Exec& exec) {
   const auto none = candidates.size();
   const Score start = score(*stage.head, stage.theta, stage.holdout, exec);
@@ -94,19 +102,6 @@ std::size_t choose(const Stage& stage, const std::vector<Candidate>& candidates,
   if (rule.otherwise == "budget" && least != none) return least;
   return accurate;
 }
-
-namespace {
-
-double wall_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-double cpu_now() {
-  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
-}
-
-}  // namespace
 
 Stopwatch::Stopwatch() : wall_(wall_now()), cpu_(cpu_now()) {}
 double Stopwatch::seconds() const { return wall_now() - wall_; }

@@ -72,7 +72,7 @@ struct Score {
 [[nodiscard]] Score score(const Head& head, const Vector& theta, const Side& side,
                           const Exec& exec);
 
-struct Candidate {
+struct EditCandidate {
   Vector theta;
   std::string setting;
 };
@@ -86,8 +86,8 @@ struct Rule {
 };
 [[nodiscard]] Rule rule_of(const Settings& settings);
 [[nodiscard]] std::size_t choose(const Stage& stage,
-                                 const std::vector<Candidate>& candidates, const Rule& rule,
-                                 const Exec& exec);
+                                 const std::vector<EditCandidate>& candidates,
+                                 const Rule& rule, const Exec& exec);
 
 // What has passed since it was made.
 class Stopwatch {

@@ -41,4 +41,6 @@ class Toy {
   std::map<std::string, double> facts_;
 };
 
+[[nodiscard]] UnitResult run_toy(World& world, const Unit& unit, const Exec& exec);
+
 }  // namespace fmd::repro

@@ -5,6 +5,8 @@
 #include "fmd/repro/reproduce.h"
 #include "fmd/unlearn/solve.h"
 #include "repro/coloured_mnist.h"
+#include "repro/hessian_refresh.h"
+#include "repro/samples.h"
 #include "repro/specs.h"
 #include "repro/support.h"
 #include "repro/toy.h"

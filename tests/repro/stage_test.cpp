@@ -96,7 +96,7 @@ TEST(Stage, GroupGapsAreDifferencesOfShares) {
 
 TEST(Stage, TheRuleTakesTheMostAccurateWithinTheTarget) {
   const Stage stage = make_stage(3);
-  std::vector<Candidate> candidates;
+  std::vector<EditCandidate> candidates;
   for (const double scale : {2.0, 1.0, 0.1, 0.01})
     candidates.push_back({scale * stage.theta, ""});
   candidates.push_back({Vector::Constant(15, std::nan("")), "not a number"});

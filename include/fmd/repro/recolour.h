@@ -4,6 +4,7 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/model/mlp_head.h"
+#include "fmd/repro/colours.h"
 #include "fmd/repro/digits.h"
 
 namespace fmd {

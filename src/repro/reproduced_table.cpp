@@ -1,11 +1,39 @@
+#include "fmd/repro/reproduced_table.h"
+
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
-
-#include "fmd/repro/reproduce.h"
+#include <nlohmann/json.hpp>
 
 namespace fmd {
 namespace {
+
+// Two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom.
+constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
+                               2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+                               2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
+                               2.060,  2.056, 2.052, 2.048, 2.045};
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json means(const std::map<std::string, SeedMean>& values) {
+  Json json = Json::object();
+  for (const auto& [name, mean] : values)
+    json[name] = {{"mean", number(mean.mean)},
+                  {"low", number(mean.low)},
+                  {"high", number(mean.high)},
+                  {"seeds", mean.seeds}};
+  return json;
+}
+
+Json numbers(const std::map<std::string, double>& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) json[name] = number(value);
+  return json;
+}
 
 // 85.32 for accuracies, .0123 for biases, seconds as short as they are telling.
 std::string figure(const std::string& column, double value) {
@@ -98,6 +126,55 @@ std::string case_table(const ReproducedCase& c, const std::vector<std::string>& 
 }
 
 }  // namespace
+
+SeedMean seed_mean(const std::vector<double>& values) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const auto n = static_cast<double>(values.size());
+  SeedMean result{.seeds = std::ssize(values), .mean = kNone, .low = kNone, .high = kNone};
+  if (values.empty()) return result;
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  result.mean = sum / n;
+  if (values.size() < 2) return result;
+  for (const double value : values)
+    squares += (value - result.mean) * (value - result.mean);
+  const std::size_t freedom = values.size() - 1;
+  const double t = freedom <= std::size(kStudent) ? kStudent[freedom - 1] : 1.96;
+  const double half = t * std::sqrt(squares / (n - 1) / n);
+  result.low = result.mean - half;
+  result.high = result.mean + half;
+  return result;
+}
+
+std::string to_json(const ReproducedTable& table) {
+  Json cases = Json::array();
+  for (const ReproducedCase& c : table.cases) {
+    Json rows = Json::array();
+    for (const ReproducedRow& row : c.rows)
+      rows.push_back({{"id", row.id},
+                      {"title", row.title},
+                      {"paper", numbers(row.paper)},
+                      {"bar", numbers(row.bar)},
+                      {"ours", means(row.ours)},
+                      {"labels_used", row.labels},
+                      {"chosen_with_first_seed", row.chosen}});
+    cases.push_back(
+        {{"name", c.name}, {"title", c.title}, {"rows", rows}, {"facts", means(c.facts)}});
+    if (!c.pictures.empty()) cases.back()["pictures"] = Json::parse(c.pictures);
+  }
+  const Json json = {{"schema", 1},
+                     {"command", "reproduce"},
+                     {"table", table.name},
+                     {"title", table.title},
+                     {"source", table.source},
+                     {"quick", table.quick},
+                     {"seeds", table.seeds},
+                     {"cases", cases},
+                     {"notes", table.notes},
+                     {"machine", table.machine},
+                     {"version", table.version}};
+  return json.dump(2) + "\n";
+}
 
 std::string to_markdown(const ReproducedTable& table) {
   std::string text = fmt::format("# {} ({} of the paper)\n\n", table.title, table.source);

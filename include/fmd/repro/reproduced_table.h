@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fmd/core/types.h"
+
+namespace fmd {
+
+// A table of the paper, measured again: plain data, as JSON and as Markdown.
+
+// Mean over seeds with the 95 % interval of Student's t; low = high = NaN for one seed.
+struct SeedMean {
+  Index seeds = 0;
+  double mean = 0, low = 0, high = 0;
+};
+[[nodiscard]] SeedMean seed_mean(const std::vector<double>& values);
+
+struct ReproducedRow {
+  std::string id, title;
+  std::map<std::string, double> paper, bar;  // by column; absent = not printed, no bar
+  std::map<std::string, SeedMean> ours;      // accuracy in %, bias, seconds, choosing, ...
+  bool labels = false;                       // labels of the external rows were used
+  std::string chosen;                        // with the first seed
+};
+
+struct ReproducedCase {
+  std::string name, title;
+  std::vector<ReproducedRow> rows;
+  std::map<std::string, SeedMean> facts;
+  std::string pictures;  // JSON, of the first seed; "" = none
+};
+
+struct ReproducedTable {
+  std::string name, title, source;
+  std::vector<std::string> columns;
+  std::vector<ReproducedCase> cases;
+  std::vector<std::string> notes;
+  std::vector<std::uint64_t> seeds;
+  bool quick = false;
+  std::string machine, version;
+};
+
+[[nodiscard]] std::string to_json(const ReproducedTable& table);
+[[nodiscard]] std::string to_markdown(const ReproducedTable& table);
+
+}  // namespace fmd

@@ -1,0 +1,306 @@
+#include "repro/edits.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "fmd/baselines/dfr.h"
+#include "fmd/core/error.h"
+#include "fmd/curvature/inverse_hessian.h"
+#include "fmd/fit/adam.h"
+#include "fmd/influence/influence.h"
+#include "fmd/influence/ranking.h"
+#include "fmd/unlearn/newton.h"
+#include "fmd/unlearn/simple.h"
+#include "fmd/unlearn/solve.h"
+#include "fmd/unlearn/solve_adam.h"
+
+namespace fmd::repro {
+namespace {
+
+const LinearHead& linear(const Stage& stage) {
+  if (const auto* head = dynamic_cast<const LinearHead*>(stage.head.get())) return *head;
+  throw Error(ErrorKind::unsupported, "reproduce: this row edits the last layer alone");
+}
+
+// Newton's method on shift alone, for logits z + shift; a little ridge for the direction
+// that a softmax does not see.
+Vector best_shift(const Matrix& z, const std::vector<std::int32_t>& y) {
+  const Index outputs = z.cols();
+  Vector shift = Vector::Zero(outputs);
+  for (int step = 0; step < 50; ++step) {
+    Vector g = Vector::Zero(outputs);
+    Matrix H = 1e-9 * Matrix::Identity(outputs, outputs);
+    Vector p(classes_of(outputs)), row(outputs);
+    for (Index i = 0; i < z.rows(); ++i) {
+      row = z.row(i).transpose() + shift;
+      const auto size = static_cast<std::size_t>(outputs);
+      probabilities({row.data(), size}, {p.data(), static_cast<std::size_t>(p.size())});
+      const auto label = y[static_cast<std::size_t>(i)];
+      if (outputs == 1) {
+        g[0] += p[1] - label;
+        H(0, 0) += p[0] * p[1];
+        continue;
+      }
+      g += p;
+      g[label] -= 1;
+      H -= p * p.transpose();
+      H.diagonal() += p;
+    }
+    if (g.norm() < 1e-9 * static_cast<double>(z.rows())) break;
+    Vector move = g;
+    if (!solve_spd(H, move)) break;
+    const double size = move.norm();
+    shift -= size > 2 ? Vector(move * (2 / size)) : move;
+  }
+  return shift;
+}
+
+SolveOptions options_of(const Settings& settings, double lambda) {
+  SolveOptions options;
+  options.lambda = lambda;
+  options.anchor = settings.number("anchor");
+  options.fit = settings.number("fit");
+  options.mu = settings.has("mu") ? settings.number("mu") : 0;
+  if (settings.has("tolerance")) options.tolerance = settings.number("tolerance");
+  if (settings.has("max_iterations"))
+    options.max_iterations = static_cast<int>(settings.count("max_iterations"));
+  return options;
+}
+
+Vector solve_once(const Stage& stage, const Settings& settings, double lambda,
+                  const Exec& exec, const Vector& start) {
+  const std::vector<PairSet>& pairs = stage.edit.pairs.sets;
+  const Rows rows = stage.edit.pairs.c.rows();
+  const SolveOptions options = options_of(settings, lambda);
+  if (settings.word("by") != "adam")
+    return solve(*stage.head, stage.theta, rows, pairs, options, exec, start).theta;
+  SolveAdamOptions adam;
+  adam.epochs = static_cast<int>(settings.count("epochs"));
+  adam.batch = settings.count("batch");
+  adam.learning_rate = settings.number("learning_rate");
+  std::vector<PairSet> drawn;
+  PairsOfEpoch redraw;
+  if (stage.redraw)
+    redraw = [&](int epoch) -> std::span<const PairSet> {
+      drawn = stage.redraw(epoch);
+      return drawn;
+    };
+  return solve_adam(*stage.head, stage.theta, rows, pairs, options, adam, redraw, exec)
+      .theta;
+}
+
+}  // namespace
+
+// ---- Newton steps
+
+std::vector<double> row_influence(const Stage& stage, const std::string& measure,
+                                  const Exec& exec) {
+  const auto bias = make_measure(measure);
+  BiasTarget target{bias.get(), {}};
+  if (bias->on_pairs()) {
+    target.data.pairs = &stage.edit.pairs.sets.front();
+  } else {
+    target.data.rows = stage.edit.rows.rows();
+    target.data.group = stage.edit.group;
+  }
+  InfluenceOptions options;
+  options.curvature.l2 = stage.l2;
+  const InfluenceResult found =
+      influence(linear(stage), stage.train.rows(), stage.theta, {target}, options, exec);
+  std::vector<double> change(static_cast<std::size_t>(found.change.rows()));
+  for (std::size_t i = 0; i < change.size(); ++i)
+    change[i] = found.change(static_cast<Index>(i), 0);
+  return change;
+}
+
+NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
+                                 const Exec& exec) {
+  const Stopwatch start;
+  const LinearHead& head = linear(stage);
+  const Rows train = stage.train.rows();
+  const std::string measure = settings.word("measure");
+  const std::vector<double> change =
+      row_influence(stage, measure.empty() ? "co" : measure, exec);
+  const std::vector<Index> harmful = most_harmful(change, settings.count("K"));
+  const bool replace = settings.word("equation") == "8";
+  CurvatureOptions curvature;
+  curvature.l2 = stage.l2;
+  const auto inverse = make_inverse_hessian(head, train, stage.theta, curvature, exec);
+  NewtonDirection direction{.step = {},
+                            .seconds = 0,
+                            .cpu = 0,
+                            .rows = static_cast<double>(train.size()),
+                            .used = std::ssize(harmful)};
+  Vector g;
+  if (replace) {
+    const OwnedPairs pairs = stage.replaced(harmful);
+    g = unlearn_gradient(head, stage.theta, pairs.sets, exec);
+  } else {
+    g = unlearn_gradient(head, stage.theta, Rows{train.X, train.y, {}, harmful}, exec);
+  }
+  direction.step =
+      newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta - stage.theta;
+  direction.seconds = start.seconds();
+  direction.cpu = start.cpu();
+  return direction;
+}
+
+NewtonDirection pairs_direction(const Stage& stage, bool external, const Exec& exec) {
+  const Stopwatch start;
+  const OwnedRows both = external ? both_sides(stage.edit.pairs.sets.front()) : OwnedRows();
+  const Rows rows = external ? both.rows() : stage.train.rows();
+  CurvatureOptions curvature;
+  curvature.l2 = stage.l2;
+  curvature.damping.external = external;
+  if (!stage.head->linear()) {  // a step that is scaled anyway needs no more digits
+    curvature.tolerance = 1e-3;
+    curvature.max_iterations = 100;
+  }
+  const auto inverse =
+      make_inverse_hessian(*stage.head, rows, stage.theta, curvature, exec);
+  const Vector g = unlearn_gradient(*stage.head, stage.theta, stage.edit.pairs.sets, exec);
+  const Vector theta = newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta;
+  return {theta - stage.theta, start.seconds(), start.cpu(),
+          static_cast<double>(rows.size()), stage.edit.pairs.sets.front().size()};
+}
+
+Outcome take_step(const Stage& stage, const NewtonDirection& direction, bool printed,
+                  const Rule& rule, const Exec& exec) {
+  Outcome outcome{.theta = stage.theta + direction.step,
+                  .seconds = direction.seconds,
+                  .cpu = direction.cpu,
+                  .choosing = 0,
+                  .labels = true,
+                  .rows = direction.used,
+                  .chosen = "s = 1"};
+  if (printed) return outcome;
+  const Stopwatch start;
+  std::vector<EditCandidate> candidates;
+  for (int power = -16; power <= 16; ++power) {
+    const double s = std::ldexp(1 / direction.rows, power);
+    candidates.push_back(
+        {stage.theta + s * direction.step, fmt::format("s = 2^{}/n = {:.3g}", power, s)});
+  }
+  const std::size_t best = choose(stage, candidates, rule, exec);
+  outcome.theta = candidates[best].theta;
+  outcome.chosen = candidates[best].setting;
+  outcome.choosing = start.seconds();
+  return outcome;
+}
+
+// ---- Trivial edits
+
+Outcome tempered(const Stage& stage, const Exec& exec) {
+  const Stopwatch start;
+  const LinearHead& head = linear(stage);
+  const double T = best_temperature(head, stage.theta, stage.holdout.rows.rows(), exec);
+  return {temper(head, stage.theta, T), 0, 0, start.seconds(), false, 0,
+          fmt::format("T = {:.3g}", T)};
+}
+
+Outcome intercepts(const Stage& stage, const Exec& exec) {
+  const Stopwatch start;
+  const LinearHead& head = linear(stage);
+  const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
+  const Matrix z = all_logits(head, both.rows(), stage.theta, exec);
+  const Vector shift = best_shift(z, both.y);
+  Outcome outcome{.theta = stage.theta,
+                  .seconds = 0,
+                  .cpu = 0,
+                  .choosing = 0,
+                  .labels = true,
+                  .rows = stage.edit.pairs.c.X->rows(),
+                  .chosen = ""};
+  for (Index k = 0; k < head.outputs(); ++k)
+    outcome.theta[k * (head.inputs() + 1) + head.inputs()] += shift[k];
+  outcome.seconds = start.seconds();
+  outcome.cpu = start.cpu();
+  return outcome;
+}
+
+// ---- solve and solve_adam
+
+Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
+  const Stopwatch start;
+  std::vector<EditCandidate> candidates;
+  Vector last;  // each lambda starts where the one before ended
+  const bool adam = settings.word("by") == "adam";
+  std::vector<double> lambdas = settings.list("lambda");
+  double seconds = 0, cpu = 0;
+  for (const double lambda : lambdas) {
+    const Stopwatch begun;
+    const Vector theta = solve_once(stage, settings, lambda, exec, last);
+    seconds = begun.seconds();
+    cpu = begun.cpu();
+    candidates.push_back({theta, fmt::format("lambda = {:.4g}", lambda)});
+    if (!adam) last = theta;
+  }
+  const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
+  Outcome outcome{.theta = candidates[best].theta,
+                  .seconds = seconds,
+                  .cpu = cpu,
+                  .choosing = start.seconds(),
+                  .labels = settings.number("fit") > 0,
+                  .rows = stage.edit.pairs.c.X->rows(),
+                  .chosen = candidates[best].setting};
+  // What one solve takes, from the trained head on and with nothing known before. Short
+  // ones are run up to five times and the shortest counts: the others were interrupted.
+  double total = 0;
+  for (int run = 0; !adam && run < 5 && total < 0.2; ++run) {
+    const Stopwatch begun;
+    (void)solve_once(stage, settings, lambdas[best], exec, {});
+    const double took = begun.seconds(), cpu_took = begun.cpu();
+    outcome.seconds = run == 0 ? took : std::min(outcome.seconds, took);
+    outcome.cpu = run == 0 ? cpu_took : std::min(outcome.cpu, cpu_took);
+    total += took;
+  }
+  return outcome;
+}
+
+// ---- Controls
+
+Outcome fine_tuned(const Stage& stage, const Settings& settings, const Exec& exec) {
+  const Stopwatch start;
+  const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
+  AdamOptions options;
+  options.l2 = 0;
+  options.epochs = static_cast<int>(settings.count("finetune_epochs"));
+  const AdamResult result =
+      train_adam(*stage.head, both.rows(), options, exec, stage.theta);
+  return {result.theta,
+          start.seconds(),
+          start.cpu(),
+          0,
+          true,
+          stage.edit.pairs.c.X->rows(),
+          fmt::format("{} epochs", result.summary.best_epoch)};
+}
+
+Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec) {
+  const Stopwatch start;
+  const LinearHead& head = linear(stage);
+  const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
+  const std::vector<double>& C = settings.list("dfr_C");
+  const Index outputs = head.outputs(), d = head.inputs() + 1;
+  const LinearHead one(head.inputs(), 1);
+  std::vector<EditCandidate> candidates(C.size());
+  for (std::size_t c = 0; c < C.size(); ++c)
+    candidates[c] = {Vector::Zero(head.parameters()), fmt::format("C = {:.3g}", C[c])};
+  std::vector<std::int32_t> y(both.y.size());
+  for (Index k = 0; k < outputs; ++k) {
+    const auto label = static_cast<std::int32_t>(outputs == 1 ? 1 : k);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = both.y[i] == label ? 1 : 0;
+    const std::vector<Vector> thetas =
+        fit_dfr(one, {both.X.get(), y, {}, {}}, stage.edit_group, C,
+                settings.count("dfr_draws"), exec);
+    for (std::size_t c = 0; c < C.size(); ++c)
+      candidates[c].theta.segment(k * d, d) = thetas[c];
+  }
+  const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
+  return {candidates[best].theta,       start.seconds(),         start.cpu(), 0, true,
+          stage.edit.pairs.c.X->rows(), candidates[best].setting};
+}
+
+}  // namespace fmd::repro
