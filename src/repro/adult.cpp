@@ -27,7 +27,7 @@ Table some_rows(const Table& table, std::span<const Index> order, Index first, I
   return select(table, rows);
 }
 
-// Expected figures where lots are drawn.
+// The figures of a rival; expected values where it draws lots.
 Score score_answers(const Answers& plain, const Answers& flipped, const Side& side) {
   Score found;
   double share[2] = {0, 0}, rows[2] = {0, 0}, hits[2] = {0, 0}, positive[2] = {0, 0};

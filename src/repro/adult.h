@@ -8,23 +8,23 @@
 
 namespace fmd::repro {
 
-// Adult with one seed: a model trained on all complete rows of adult.data; of adult.test
-// some rows are D_ex, the others report.
+// Adult with one seed: a model trained on all complete rows of adult.data. Some rows of
+// adult.test are D_ex; the figures are reported on the others.
 class AdultIncome {
  public:
   AdultIncome(World& world, const Unit& unit, const Exec& exec);
 
   // The top layers of the model; 0 = all of them.
   [[nodiscard]] const Stage& stage(Index layers);
-  // Controls: the attribute's column averaged over its values, and a model of the same kind
-  // trained without the column.
+  // Control: the features of the attribute are replaced by their means.
   [[nodiscard]] Measured average_column(const std::string& id);
-  // solve on all layers, started from the averaged column, where no pair has a gap: far
-  // fewer steps than from the trained model.
+  // solve on all layers, started from the averaged column, where no pair has a gap. It
+  // needs far fewer iterations than from the trained model.
   [[nodiscard]] Measured solve_from_average(const std::string& id,
                                             const Settings& settings);
+  // Control: a model of the same kind, trained without the attribute's column.
   [[nodiscard]] Measured retrained(const std::string& id);
-  // A method that changes decisions after the model, of baselines().
+  // A rival method, by its name in baselines().
   [[nodiscard]] Measured rival(const std::string& id, const std::string& name);
   // Accuracy and bias of solve on the last layer for each lambda, as JSON.
   [[nodiscard]] std::string pareto(const Settings& settings);

@@ -8,12 +8,12 @@
 
 namespace fmd::repro {
 
-// Finished units by key, in one file that is replaced as a whole after each of them: a run
-// that is interrupted goes on where it was. A file that is damaged or of another form
-// counts as empty.
+// Finished units by key. They are kept in one file that is replaced as a whole after each
+// unit, so a run that was interrupted continues where it stopped. A file that is damaged or
+// has another form counts as empty.
 class UnitCache {
  public:
-  // path empty: kept in memory alone.
+  // path empty: units are kept in memory only.
   UnitCache(std::filesystem::path path, bool fresh);
   [[nodiscard]] const UnitResult* find(const std::string& key) const;
   void add(const std::string& key, const UnitResult& result);
@@ -23,7 +23,7 @@ class UnitCache {
   std::map<std::string, UnitResult> units_;
 };
 
-// Everything that a unit depends on but the machine.
+// A key of everything that a unit depends on, except the machine.
 [[nodiscard]] std::string unit_key(const Unit& unit);
 
 }  // namespace fmd::repro

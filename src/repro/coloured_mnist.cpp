@@ -24,7 +24,7 @@ double accuracy_of(const Head& head, const Rows& rows, const Vector& theta,
   return static_cast<double>(right) / static_cast<double>(decision.size());
 }
 
-// Copies of `part` k = 0, 1, ... side by side.
+// The rows of all parts, with row i of each part side by side.
 std::unique_ptr<Features> interleave(const std::vector<std::unique_ptr<Features>>& parts) {
   if (parts.size() == 1) {
     Scratch scratch;
@@ -104,9 +104,9 @@ ColouredMnist::ColouredMnist(World& world, const Unit& unit, const Exec& exec)
   use(unit.settings.count("pairs"));
 }
 
-// Stops where the accuracy on the D_ex half in uniform colours is nearest the paper's. The
-// first epoch is left out: there accuracy first rises and falls again, before the colours
-// are learned.
+// The training stops where the accuracy on the D_ex half in uniform colours is nearest the
+// paper's. The first epoch does not count: in it the accuracy rises and falls again, before
+// the colours are learned.
 void ColouredMnist::train(const Unit& unit) {
   const double wanted = unit.settings.number("vanilla_accuracy") / 100;
   const Colours uniform =

@@ -9,8 +9,8 @@
 
 namespace fmd::repro {
 
-// Some digits with the colours that all methods see: rows in uniform colours, pairs of the
-// own colour and others.
+// Some digits with the colours that all methods see: rows in uniform colours, and pairs of
+// the digit's own colour and another one.
 struct DigitSet {
   Digits digits;
   Colours uniform, own, other;  // other: `copies` for each digit, side by side
@@ -19,23 +19,24 @@ struct DigitSet {
 [[nodiscard]] DigitSet make_digit_set(Digits digits, const Painting& painting, Index copies,
                                       std::uint64_t seed, const std::string& purpose);
 
-// `other` of digit i: entries [i copies, (i + 1) copies). Copy k of all digits:
+// `other` of digit i are the entries [i copies, (i + 1) copies). This is copy k of all
+// digits.
 [[nodiscard]] Colours copy_of(const Colours& other, Index copies, Index k);
 
-// Colored MNIST with one seed: the biased training digits, the test digits in halves, a
-// network that was stopped where it is as accurate as the paper's, and stages for its top
-// layers.
+// Colored MNIST with one seed: the biased training digits, the test digits in two halves, a
+// network whose training was stopped where it is as accurate as the paper's, and stages for
+// its top layers.
 class ColouredMnist {
  public:
   ColouredMnist(World& world, const Unit& unit, const Exec& exec);
 
   [[nodiscard]] const Stage& stage(Index layers);
-  // A network of the same shape, trained on the edit pairs alone. "scratch": cross-entropy
-  // on both sides as they are; "scratch_redrawn": all that solve has, new colours in each
-  // epoch and consistency, but not the trained network.
+  // A network of the same shape, trained on the edit pairs alone. Method "scratch":
+  // cross-entropy on both sides as they are. Method "scratch_redrawn": all that solve has
+  // (new colours in each epoch, consistency), except the trained network.
   [[nodiscard]] Measured from_scratch(const SpecRow& row, const Settings& settings);
-  // Edits and choices see only this many of the D_ex digits from now on (stages are made
-  // anew).
+  // From now on, edits and choices see only this many of the D_ex digits. Stages are made
+  // again.
   void use(Index digits);
 
   [[nodiscard]] std::map<std::string, double> facts() const { return facts_; }
@@ -46,7 +47,7 @@ class ColouredMnist {
   [[nodiscard]] DigitSet redrawn(int epoch) const;  // the edit digits in new colours
   [[nodiscard]] std::vector<PairSet> fresh_pairs(Index layers, int epoch);
   [[nodiscard]] static Side images(const DigitSet& set);  // refers to it
-  // All layers, with a network that knows nothing yet.
+  // All layers, with random initial parameters.
   [[nodiscard]] Stage untrained();
   [[nodiscard]] Outcome trained_anew(const Stage& stage, const Settings& settings);
 
@@ -59,7 +60,7 @@ class ColouredMnist {
   Vector theta_;
   std::unique_ptr<Recolouring> train_layers_;
   DigitSet edit_, holdout_, report_;
-  DigitSet once_, redrawn_;  // of the edit digits, as networks from scratch see them
+  DigitSet once_, redrawn_;  // the edit digits as networks from scratch see them
   std::map<Index, Stage> stages_;
   OwnedPairs fresh_;
   std::map<std::string, double> facts_;

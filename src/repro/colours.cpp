@@ -18,7 +18,7 @@ Colour rgb(int red, int green, int blue) {
           static_cast<float>(blue) / 255};
 }
 
-// The palette's colours of the given numbers with noise of their own for each digit.
+// The palette's colours of the given numbers, with separate noise for each digit.
 Colours painted(std::vector<std::int32_t> code, double noise, Rng& rng) {
   Colours colours{std::move(code), {}};
   for (const std::int32_t number : colours.code) {
@@ -84,8 +84,8 @@ class ColouredDigits final : public Features {
     const auto image = digits_.image(row);
     const Index pixels = digits_.pixels;
     const Colour& paint = colours_.paint[static_cast<std::size_t>(row)];
-    // Grey values as floats first, where red will stand: loops from floats to floats are
-    // vectorised, those that read bytes while they write are not.
+    // First the grey values as floats, in the place of red. Loops from floats to floats are
+    // vectorised; loops that read bytes while they write are not.
     std::copy_n(image.begin(), pixels, to);
     for (const Index channel : {2, 1, 0}) {
       const float scale = paint[static_cast<std::size_t>(channel)] / 255;

@@ -24,8 +24,8 @@ const LinearHead& linear(const Stage& stage) {
   throw Error(ErrorKind::unsupported, "reproduce: this row edits the last layer alone");
 }
 
-// Newton's method on shift alone, for logits z + shift; a little ridge for the direction
-// that a softmax does not see.
+// Newton's method on the shift alone, for logits z + shift. A small ridge serves the
+// direction that a softmax does not see.
 Vector best_shift(const Matrix& z, const std::vector<std::int32_t>& y) {
   const Index outputs = z.cols();
   Vector shift = Vector::Zero(outputs);
@@ -154,7 +154,7 @@ NewtonDirection pairs_direction(const Stage& stage, bool external, const Exec& e
   CurvatureOptions curvature;
   curvature.l2 = stage.l2;
   curvature.damping.external = external;
-  if (!stage.head->linear()) {  // a step that is scaled anyway needs no more digits
+  if (!stage.head->linear()) {  // the step is scaled later, so few digits are enough
     curvature.tolerance = 1e-3;
     curvature.max_iterations = 100;
   }
@@ -245,8 +245,8 @@ Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
                   .labels = settings.number("fit") > 0,
                   .rows = stage.edit.pairs.c.X->rows(),
                   .chosen = candidates[best].setting};
-  // What one solve takes, from the trained head on and with nothing known before. Short
-  // ones are run up to five times and the shortest counts: the others were interrupted.
+  // The time of one solve that starts from the trained head. Short ones are run up to five
+  // times and the shortest time counts: the others were interrupted.
   double total = 0;
   for (int run = 0; !adam && run < 5 && total < 0.2; ++run) {
     const Stopwatch begun;

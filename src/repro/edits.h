@@ -8,12 +8,12 @@
 
 namespace fmd::repro {
 
-// What an edit left, and what it took.
+// The result of an edit, and its cost.
 struct Outcome {
   Vector theta;
-  double seconds = 0;   // of the edit itself, at the options that were chosen
+  double seconds = 0;   // wall seconds of the edit itself, at the chosen options
   double cpu = 0;       // the same in CPU seconds of all threads
-  double choosing = 0;  // of all candidates and their scores on the hold-out
+  double choosing = 0;  // seconds of all candidates and their scores on the hold-out
   bool labels = false;  // labels of the edit rows were used
   Index rows = 0;       // external rows or pairs that it learned from
   std::string chosen;
@@ -28,39 +28,42 @@ struct NewtonDirection {
   Index used = 0;   // rows or pairs that are unlearned
 };
 
-// Predicted change of a bias (Eq. 5-6) of the edit side without each training row: "co" on
-// its pairs, or a group measure on its rows. Linear heads.
+// The predicted change (Eq. 5-6) of a bias of the edit side when each training row is left
+// out. The measure is "co" on the pairs, or a group measure on the rows. Linear heads only.
 [[nodiscard]] std::vector<double> row_influence(const Stage& stage,
                                                 const std::string& measure,
                                                 const Exec& exec);
-// Eq. 7 and 8 (the word equation): the K training rows that the bias (the word measure,
-// "co" when absent) rests on most.
+// Eq. 7 or 8 (setting "equation"), for the K training rows that are most harmful by
+// row_influence(). The measure is the setting "measure", "co" when it is absent.
 [[nodiscard]] NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
                                                const Exec& exec);
-// Eq. 9: the edit pairs. H over the training rows, or over both sides of the edit pairs.
+// Eq. 9 for the edit pairs. H is taken over the training rows, or (external) over both
+// sides of the edit pairs.
 [[nodiscard]] NewtonDirection pairs_direction(const Stage& stage, bool external,
                                               const Exec& exec);
-// s = 1 as printed, or chosen on the hold-out over powers of 2 times 1/n.
+// The step with s = 1 as printed, or with an s that is chosen on the hold-out among powers
+// of 2 times 1/n.
 [[nodiscard]] Outcome take_step(const Stage& stage, const NewtonDirection& direction,
                                 bool printed, const Rule& rule, const Exec& exec);
 
-// All logits divided by the T of least log loss on the hold-out. Linear heads.
+// All logits divided by the T of lowest log loss on the hold-out. Linear heads only.
 [[nodiscard]] Outcome tempered(const Stage& stage, const Exec& exec);
 // The last layer's intercepts alone, fitted to the labels of both sides of the edit pairs.
 [[nodiscard]] Outcome intercepts(const Stage& stage, const Exec& exec);
 
-// solve() or, with the word adam = "yes", solve_adam() with fresh draws: settings lambda
-// (list), anchor, fit, mu, epochs, batch, learning_rate.
+// solve() or, with the setting by = "adam", solve_adam() with fresh draws where the stage
+// has them. Settings: lambda (list), anchor, fit, mu, tolerance, max_iterations; for Adam
+// epochs, batch, learning_rate.
 [[nodiscard]] Outcome solved(const Stage& stage, const Settings& settings,
                              const Exec& exec);
 
-// Controls. Plain fine-tuning of the same layers on both sides of the edit pairs, by Adam
+// Control: plain fine-tuning of the same layers on both sides of the edit pairs, by Adam
 // until the loss on a tenth of them stops falling.
 [[nodiscard]] Outcome fine_tuned(const Stage& stage, const Settings& settings,
                                  const Exec& exec);
-// Deep feature reweighting on both sides of the edit pairs, one class against the others
-// (the published one's logistic regression does the same); C chosen on the hold-out. The
-// classes' logits are taken as those of a softmax. Linear heads.
+// Control: deep feature reweighting on both sides of the edit pairs, one class against the
+// others, as in the published logistic regression. C is chosen on the hold-out. The logits
+// of the classes are used as those of a softmax. Linear heads only.
 [[nodiscard]] Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec);
 
 }  // namespace fmd::repro

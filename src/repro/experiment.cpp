@@ -14,7 +14,7 @@
 namespace fmd::repro {
 namespace {
 
-// A method that cannot answer here: no figure, and the reason.
+// The row of a method that cannot answer here: no figures, but the reason.
 Measured undefined_row(const std::string& id, const std::string& reason) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   return {id, {{"accuracy", kNone}, {"bias", kNone}, {"seconds", kNone}}, reason, true};

@@ -30,11 +30,11 @@ struct UnitResult {
   std::string pictures;                 // JSON of what a figure needs; "" = nothing
 };
 
-// Data that all seeds share, read when first asked for.
+// Data that all seeds share. It is read at first use.
 class World {
  public:
   explicit World(std::filesystem::path data_folder) : folder_(std::move(data_folder)) {}
-  // Digits of one's own, for tests.
+  // Given digits, for tests.
   World(Digits train, Digits test)
       : train_(std::make_unique<Digits>(std::move(train))),
         test_(std::make_unique<Digits>(std::move(test))) {}
@@ -62,12 +62,13 @@ using Experiment = UnitResult (*)(World&, const Unit&, const Exec&);
 // By the name that a spec gives. Throws Error(bad_task).
 [[nodiscard]] Experiment find_experiment(const std::string& name);
 
-// The rows that need nothing but a stage; `stages` gives the one for a number of top
-// layers. Rows of other methods go to `others`.
+// Runs all rows of the spec. Methods that need only a stage are run here: `stages` gives
+// the stage for a number of top layers. Rows of other methods go to `others`.
 using StageOf = std::function<const Stage&(Index layers)>;
 using OtherRow = std::function<Measured(const SpecRow&, const Settings&)>;
 [[nodiscard]] std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
                                              const OtherRow& others, const Exec& exec);
+// The figures of an edit on the reporting half.
 [[nodiscard]] Measured report(const std::string& id, const Stage& stage,
                               const Outcome& outcome, const Exec& exec);
 

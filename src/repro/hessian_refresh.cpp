@@ -12,8 +12,8 @@
 namespace fmd::repro {
 namespace {
 
-// Eq. 9 in parts, one step of scale s after the other; H at the start, or anew before each
-// part.
+// Eq. 9 in parts, one step of scale s after the other. H is that of the start or, where
+// refreshed, a new one before each part.
 Vector steps_in_parts(const Stage& stage, const Rows& curvature_rows, Index parts, double s,
                       bool refreshed, const InverseHessian& first, const Exec& exec) {
   Vector theta = stage.theta;

@@ -10,7 +10,7 @@
 namespace fmd {
 namespace {
 
-// Digits that one thread takes: fewer than a block, as a few thousand are all there are.
+// Digits that one thread takes. Fewer than a block, since there are only a few thousand.
 constexpr Index kPiece = 512;
 
 // body(first, count) for each piece of the rows.
@@ -25,7 +25,7 @@ void for_each_piece(Index rows, const Exec& exec, const Body& body) {
 void next_layer(const MlpHead& network, const Vector& theta, Index layer, Matrix& a) {
   const Index below = network.widths()[at(layer)], width = network.widths()[at(layer) + 1];
   const double* W = theta.data() + network.layer_starts()[at(layer)];
-  // A linear head on one block of doubles would need floats: the product is written out.
+  // LinearHead reads features as floats; here they are doubles, so gemm is called directly.
   Matrix sums(a.rows(), width);
   for (Index i = 0; i < a.rows(); ++i)
     for (Index k = 0; k < width; ++k) sums(i, k) = W[k * (below + 1) + below];

@@ -35,7 +35,7 @@ Json numbers(const std::map<std::string, double>& values) {
   return json;
 }
 
-// 85.32 for accuracies, .0123 for biases, seconds as short as they are telling.
+// 85.32 for accuracies, 0.0123 for biases, seconds with two or four decimals.
 std::string figure(const std::string& column, double value) {
   if (!std::isfinite(value)) return "-";
   if (column == "accuracy") return fmt::format("{:.2f}", value);
@@ -68,7 +68,7 @@ std::string paper_text(const std::map<std::string, double>& paper,
   return text;
 }
 
-// Accuracies must be as high, everything else as low.
+// An accuracy must be at least its bar, every other figure at most its bar.
 std::string bar_text(const ReproducedRow& row, const std::vector<std::string>& columns) {
   std::string text;
   bool reached = true;

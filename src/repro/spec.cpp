@@ -32,7 +32,7 @@ std::vector<double> numbers(const std::string& source, const toml::node& node,
   return values;
 }
 
-// Scalars, lists of numbers and words of a table; tables in it are left to the caller.
+// The numbers, lists of numbers and words of a table. Tables in it are left to the caller.
 Settings read_settings(const std::string& source, const toml::table& table) {
   Settings settings;
   for (const auto& [key, node] : table) {

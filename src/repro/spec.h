@@ -15,14 +15,14 @@ struct Settings {
   std::map<std::string, std::string> words;
 
   [[nodiscard]] bool has(const std::string& name) const;
-  // Throw Error(bad_task) that names what is missing.
+  // These throw Error(bad_task) that names what is missing.
   [[nodiscard]] double number(const std::string& name) const;
   [[nodiscard]] Index count(const std::string& name) const;
   [[nodiscard]] const std::vector<double>& list(const std::string& name) const;
   [[nodiscard]] std::string word(const std::string& name) const;  // "" when absent
 };
 
-// `over` where both have a name.
+// The settings of both. Where both have a name, that of `over` counts.
 [[nodiscard]] Settings merged(Settings base, const Settings& over);
 
 struct SpecRow {
@@ -38,7 +38,7 @@ struct SpecCase {
   std::map<std::string, std::vector<double>> paper, bar;
 };
 
-// A table or figure of the paper as repro/<name>.toml says it.
+// A table or figure of the paper, as described in repro/<name>.toml.
 struct Spec {
   std::string name, title, source, experiment, text;
   std::vector<std::string> columns;  // of the printed figures: accuracy, bias, seconds
@@ -47,7 +47,7 @@ struct Spec {
   std::vector<SpecCase> cases;
   std::vector<std::string> notes;  // what differs from the paper, and why
 
-  // Everything that holds for a case (and a row of it).
+  // All settings of a case; those of its rows come on top.
   [[nodiscard]] Settings all(const SpecCase& c, bool quick_run) const;
 };
 

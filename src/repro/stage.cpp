@@ -12,7 +12,8 @@
 namespace fmd::repro {
 namespace {
 
-// |share of decision 1 in group 0 - in group 1| over the rows with one of `labels`.
+// |share of decision 1 in group 0 - share in group 1|, over all rows or (positive_only)
+// over the rows of label 1.
 double group_gap(const std::vector<std::int32_t>& decision, const Side& side,
                  bool positive_only) {
   double hits[2] = {0, 0}, rows[2] = {0, 0};

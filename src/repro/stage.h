@@ -14,7 +14,7 @@
 
 namespace fmd::repro {
 
-// Rows with what they view. May be moved, not copied.
+// Rows that own their features and labels. May be moved, not copied.
 struct OwnedRows {
   std::shared_ptr<const Features> X;
   std::vector<std::int32_t> y;
@@ -27,7 +27,8 @@ struct OwnedRows {
   [[nodiscard]] Rows rows() const { return {X.get(), y, {}, {}}; }
 };
 
-// Pairs with what they view: entry i of c against each of its `copies` counterparts.
+// Pairs that own their features and labels: entry i of c against each of its `copies`
+// counterparts.
 struct OwnedPairs {
   OwnedRows c, cbar;
   std::vector<Index> subset;
@@ -48,7 +49,8 @@ struct Side {
   std::vector<std::int32_t> group = {};  // of the rows' attribute; empty: not looked at
 };
 
-// A head to be edited, with all that an edit may look at, behind the same frozen layers.
+// A head to be edited, with all that an edit may look at. All features come from the same
+// frozen layers.
 struct Stage {
   std::shared_ptr<const Head> head;
   Vector theta;
@@ -72,14 +74,15 @@ struct Score {
 [[nodiscard]] Score score(const Head& head, const Vector& theta, const Side& side,
                           const Exec& exec);
 
+// One setting of an edit.
 struct EditCandidate {
   Vector theta;
   std::string setting;
 };
-// Which candidate the hold-out says: the most accurate one with bias <= target_bias that
-// loses at most a point against the trained head. Where none has: "accuracy" the most
-// accurate, "budget" the least biased one of those that lose at most a point (the most
-// accurate where all lose more).
+// How a candidate is chosen on the hold-out: the most accurate one with bias <= target_bias
+// that loses at most one point of accuracy against the trained head. Where there is none,
+// `otherwise` decides. "accuracy": the most accurate one. "budget": the least biased one
+// that loses at most one point, or the most accurate one where all lose more.
 struct Rule {
   double target_bias = 0;
   std::string otherwise = "accuracy";
@@ -89,7 +92,7 @@ struct Rule {
                                  const std::vector<EditCandidate>& candidates,
                                  const Rule& rule, const Exec& exec);
 
-// What has passed since it was made.
+// The time since it was made.
 class Stopwatch {
  public:
   Stopwatch();
@@ -99,7 +102,7 @@ class Stopwatch {
   double wall_, cpu_;
 };
 
-// Both sides of pairs as rows to learn from, c first.
+// Both sides of the pairs as rows to learn from, c first.
 [[nodiscard]] OwnedRows both_sides(const PairSet& pairs);
 
 }  // namespace fmd::repro

@@ -32,7 +32,7 @@ std::vector<std::int32_t> classes(const Digits& digits) {
   return y;
 }
 
-// Rendered once and kept: a few thousand rows that are read many times.
+// Digits in colour, rendered once: a few thousand rows that are read many times.
 std::shared_ptr<const Features> stored(const Digits& digits, const Colours& colours) {
   const auto X = make_coloured(digits, colours);
   std::vector<float> values;
@@ -55,8 +55,8 @@ Matrix as_matrix(const Features& X) {
   return all;
 }
 
-// K = L L^T. A row that depends on those before it has no direction of its own: its column
-// of L is 0.
+// L of K = L L^T. A row that depends linearly on the rows before it adds no direction: its
+// column of L is 0.
 Matrix cholesky_factor(Matrix K) {
   const Index n = K.rows();
   const double least = 1e-9 * K.diagonal().maxCoeff();
@@ -71,7 +71,7 @@ Matrix cholesky_factor(Matrix K) {
   return K;
 }
 
-// A B^T
+// A B^T.
 Matrix times_transposed(const Matrix& A, const Matrix& B) {
   Matrix C(A.rows(), B.rows());
   gemm(As::is, As::transposed, A.rows(), B.rows(), A.cols(), {A.data(), A.cols()},
@@ -79,7 +79,7 @@ Matrix times_transposed(const Matrix& A, const Matrix& B) {
   return C;
 }
 
-// L^-1 A, with 0 for rows without a direction of their own.
+// L^-1 A, with 0 for rows that add no direction.
 Matrix solve_lower(const Matrix& L, Matrix A) {
   for (Index i = 0; i < L.rows(); ++i) {
     for (Index j = 0; j < i; ++j) A.row(i) -= L(i, j) * A.row(j);
@@ -122,8 +122,8 @@ std::string hex_of(std::span<const std::uint8_t> image) {
   return text;
 }
 
-// Logits of the same digits in red and in blue: their mean is what the shape says, half of
-// their difference what the colour says.
+// The logits of the same digits in red and in blue. Their mean comes from the shape, half
+// of their difference from the colour.
 Json decisions(const Stage& stage, const Vector& theta, const DigitSet& set,
                const Exec& exec) {
   const Rows own = stage.report.pairs.c.rows(), other = stage.report.pairs.cbar.rows();
@@ -226,9 +226,10 @@ Side Toy::full_side(const DigitSet& set) const {
   return side;
 }
 
-// With the pairs' rows and the trained weights as rows of A, A A^T = L L^T: the rows of
-// L^-1 A are an orthonormal basis, and in it the rows of A are those of L. So an edit costs
-// what 100 rows cost, not what 2,352 pixels cost (Woodbury's identity says the same of H).
+// The rows of A are the rows of the pairs and the trained weights; A A^T = L L^T. The rows
+// of L^-1 A are an orthonormal basis, and in this basis the rows of A are those of L. So an
+// edit costs as much as 100 rows, not as much as 2,352 pixels. (Woodbury's identity says
+// the same of H.)
 void Toy::make_span() {
   const PairSet& pairs = full_.edit.pairs.sets.front();
   const Matrix c = as_matrix(*pairs.c.X), cbar = as_matrix(*pairs.cbar.X);
@@ -291,9 +292,9 @@ std::string Toy::pictures(const Vector& solved) const {
   json["decisions"] = {{"vanilla", decisions(full_, full_.theta, report_, exec_)},
                        {"solve", decisions(span_, solved, report_, exec_)}};
 
-  // Accuracy and bias while one pair after the other is unlearned by Eq. 9, with the scale
-  // that the hold-out chooses for all of them, and along the way from the trained head to
-  // the solved one.
+  // Accuracy and bias while more and more pairs are unlearned by Eq. 9, with the scale that
+  // the hold-out chooses for all pairs; and on the line from the trained head to the solved
+  // one.
   Json steps = Json::array();
   const PairSet& all = span_.edit.pairs.sets.front();
   const OwnedRows both = both_sides(all);
@@ -334,7 +335,7 @@ UnitResult run_toy(World& world, const Unit& unit, const Exec& exec) {
   result.rows = run_rows(
       unit, [&](Index layers) -> const Stage& { return toy.stage(layers == 0); },
       [&](const SpecRow& row, const Settings& settings) {
-        // Logistic regression on both sides of the pairs and nothing else.
+        // Logistic regression on both sides of the pairs, without the trained head.
         const Stopwatch start;
         const Stage& stage = toy.stage(false);
         const OwnedRows both = both_sides(stage.edit.pairs.sets.front());

@@ -7,17 +7,18 @@
 
 namespace fmd::repro {
 
-// 3 against 8 in red and blue, logistic regression on the pixels; one seed.
+// 3 against 8 in red and blue, with one seed: logistic regression on the pixels.
 class Toy {
  public:
   Toy(World& world, const Unit& unit, const Exec& exec);
 
-  // All pixels; or (1) the span of the edit pairs and the trained weights, in which every
-  // edit stays that minimises a loss of these pairs and a distance to the trained head.
+  // The head on all pixels, or (span) on the span of the edit pairs and the trained
+  // weights. Every edit that minimises a loss of these pairs and a distance to the trained
+  // head stays in this span.
   [[nodiscard]] const Stage& stage(bool span) const { return span ? span_ : full_; }
   // The same parameters on the pixels.
   [[nodiscard]] Vector on_pixels(const Vector& span_theta) const;
-  // What it takes to find the span: to be added to the time of an edit in it.
+  // The time to find the span. It is added to the time of an edit in the span.
   [[nodiscard]] double span_seconds() const { return span_seconds_; }
   [[nodiscard]] double span_cpu() const { return span_cpu_; }
   [[nodiscard]] std::map<std::string, double> facts() const { return facts_; }

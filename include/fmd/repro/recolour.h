@@ -9,10 +9,10 @@
 
 namespace fmd {
 
-// What the lower layers of a network make of digits in any colours. Painting is linear in
-// the colour, so the first layer's products with the grey image are kept, one for each
-// channel: a new colour costs three multiply-adds for each unit of that layer in place of
-// three for each weight.
+// The outputs of a network's lower layers for digits in any colours. Painting is linear in
+// the colour, so the products of the first layer with the grey image are kept, one for each
+// channel. A new colour then costs three multiply-adds for each unit of that layer, instead
+// of three for each weight.
 class Recolouring {
  public:
   // The network's first layer has 3 x pixels inputs. Cost: one product of the grey images
@@ -21,9 +21,9 @@ class Recolouring {
               const Exec& exec);
 
   [[nodiscard]] Index rows() const { return rows_; }
-  // Outputs of the layers below the top `layers` of the network for these digits in these
-  // colours, as float32: the features of the head that these layers are. layers = 1 ..
-  // hidden layers. Throws Error(bad_option, bad_shape).
+  // The outputs of the layers below the top `layers` of the network, for these digits in
+  // these colours, as float32. They are the features of the head that consists of the top
+  // layers. layers = 1 .. number of hidden layers. Throws Error(bad_option, bad_shape).
   [[nodiscard]] std::unique_ptr<Features> features(const Colours& colours, Index layers,
                                                    const Exec& exec) const;
 

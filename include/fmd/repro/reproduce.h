@@ -14,21 +14,21 @@ namespace fmd {
 
 struct ReproduceOptions {
   std::vector<std::uint64_t> seeds = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-  // Few rows, few epochs: shows that everything runs. No figure of it means anything.
+  // Few rows, few epochs: shows that everything runs. Its figures mean nothing.
   bool quick = false;
   std::filesystem::path data;   // folder of the data sets
   std::filesystem::path cache;  // file that keeps finished seeds; empty = none is kept
-  bool fresh = false;           // start over: what the cache holds is not used
-  // Told after each case and seed, for people who wait.
+  bool fresh = false;           // start again: the content of the cache is not used
+  // Called after each case and seed, for people who wait.
   std::function<void(const std::string&)> say = {};
 };
 
-// What there is to reproduce: toy, table1, ...
+// The names of what can be reproduced: toy, table1, ...
 [[nodiscard]] std::vector<std::string> reproducible();
 
-// Runs every case with every seed, those that the cache has left out. Throws
-// Error(bad_option: no such table, no seeds), Error(missing_dataset, wrong_checksum), what
-// writing the cache throws.
+// Runs every case with every seed, except those that the cache has. Throws
+// Error(bad_option: no such table, no seeds), Error(missing_dataset, wrong_checksum), and
+// what writing the cache throws.
 [[nodiscard]] ReproducedTable reproduce(const std::string& name,
                                         const ReproduceOptions& options, const Exec& exec);
 

@@ -20,17 +20,17 @@ struct SeedMean {
 
 struct ReproducedRow {
   std::string id, title;
-  std::map<std::string, double> paper, bar;  // by column; absent = not printed, no bar
+  std::map<std::string, double> paper, bar;  // by column; absent: not printed, no bar
   std::map<std::string, SeedMean> ours;      // accuracy in %, bias, seconds, choosing, ...
   bool labels = false;                       // labels of the external rows were used
-  std::string chosen;                        // with the first seed
+  std::string chosen;                        // the setting chosen with the first seed
 };
 
 struct ReproducedCase {
   std::string name, title;
   std::vector<ReproducedRow> rows;
   std::map<std::string, SeedMean> facts;
-  std::string pictures;  // JSON, of the first seed; "" = none
+  std::string pictures;  // JSON of the first seed; "" = none
 };
 
 struct ReproducedTable {
