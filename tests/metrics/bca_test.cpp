@@ -1,4 +1,4 @@
-#include "fmd/metrics/testing.h"
+#include "fmd/metrics/bca.h"
 
 #include <cmath>
 #include <numeric>
@@ -8,54 +8,11 @@
 
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
-#include "metrics/binomial.h"
+#include "metrics/examples.h"
 #include "support/close.h"
 
 namespace fmd {
 namespace {
-
-const Confusion kU{.tp = 30, .fp = 5, .tn = 45, .fn = 20};
-const Confusion kP{.tp = 40, .fp = 10, .tn = 30, .fn = 20};
-
-TEST(BetaInterval, HoldsItsProbability) {
-  for (const auto& [k, n] : {std::pair<Index, Index>{0, 10},
-                             {10, 10},
-                             {3, 17},
-                             {900, 1000},
-                             {3'000'000, 10'000'000}}) {
-    const Interval found = beta_interval(k, n, 0.9);
-    const double a = static_cast<double>(k) + 0.5, b = static_cast<double>(n - k) + 0.5;
-    EXPECT_NEAR(beta_probability(found.low, a, b), 0.05, 1e-8);
-    EXPECT_NEAR(beta_probability(found.high, a, b), 0.95, 1e-8);
-  }
-  // Beta(1, 1) is uniform; Beta(2, 1) has the distribution function x^2.
-  EXPECT_NEAR(beta_interval(1, 1, 0.9, 1).low, std::sqrt(0.05), 1e-14);
-  EXPECT_NEAR(beta_interval(1, 1, 0.9, 1).high, std::sqrt(0.95), 1e-14);
-  EXPECT_FALSE(beta_interval(0, 0, 0.9).defined());
-  EXPECT_ERROR(beta_interval(3, 2, 0.9), ErrorKind::bad_option, "3 of 2");
-  EXPECT_ERROR(beta_interval(1, 2, 0.9, 0), ErrorKind::bad_option, "prior is 0");
-}
-
-TEST(StratifiedBootstrap, KeepsTheSizeOfEveryStratum) {
-  const std::vector<Index> counts{10, 20, 0, 5, 7, 0};
-  const std::vector<int> stratum{4, 4, 4, -1, -1, 2};
-  const auto tables = bootstrap_counts(counts, stratum, 4000, {});
-  double first = 0;
-  for (const auto& t : tables) {
-    ASSERT_EQ(t[0] + t[1] + t[2], 30);
-    ASSERT_EQ(t[3] + t[4], 12);
-    ASSERT_EQ(t[2] + t[5], 0);
-    first += static_cast<double>(t[0]) / 4000;
-  }
-  EXPECT_NEAR(first, 10, 5 * std::sqrt(30.0 / 3 * 2 / 3 / 4000));
-  ThreadPool pool(3);
-  EXPECT_EQ(bootstrap_counts(counts, stratum, 100, {.pool = &pool}),
-            bootstrap_counts(counts, stratum, 100, {}));
-  EXPECT_NE(bootstrap_counts(counts, stratum, 100, {.seed = 2}),
-            bootstrap_counts(counts, stratum, 100, {}));
-  EXPECT_ERROR(bootstrap_counts(counts, {1}, 5, {}), ErrorKind::bad_shape, "stratum");
-  EXPECT_ERROR(bootstrap_counts({-1}, {1}, 5, {}), ErrorKind::bad_option, "counts is -1");
-}
 
 // The jackknife row by row, as for several samples: a = sum_i sum_j (U_ij / n_i)^3 / (6
 // (sum_i sum_j (U_ij / n_i)^2)^(3/2)), U_ij = (n_i - 1) (mean_i - theta_ij).
