@@ -10,7 +10,7 @@
 namespace fmd {
 namespace {
 
-// The group whose value is best by `better`, the first of equals; -1 when none is defined.
+// The group with the best value by `better`, the first of equals; -1 when none is defined.
 template <typename Better>
 int best_group(const std::vector<double>& values, const Better& better) {
   int best = -1;
@@ -113,7 +113,8 @@ std::vector<double> one_versus_rest(const CriterionInfo& criterion,
                                     const std::vector<Confusion>& groups) {
   std::vector<double> values;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    // Added up anew: sums of weights minus one of them would not be exact.
+    // All others are added up: subtracting one group from the total of weights would not be
+    // exact.
     Confusion rest;
     for (std::size_t h = 0; h < groups.size(); ++h)
       if (h != g) rest.add(groups[h]);

@@ -31,7 +31,7 @@ double between(const Tables& groups) {
   return between_group_entropy(all);
 }
 
-// The value with the interval of what resampled groups give.
+// The value, with the interval from the figures of resampled groups.
 Interval bootstrapped(const std::vector<CountedGroup>& counts,
                       const std::vector<int>& groups,
                       const std::function<double(const Tables&)>& figure, double confidence,
@@ -83,7 +83,7 @@ struct Adder {
     measure.value = value;
     measure.reason = std::move(reason);
     if (measure.reason.empty() && !value.defined())
-      measure.reason = "no rows that it is about";
+      measure.reason = "no rows of the kind that it needs";
     measure.by_name = true;
     measure.about = std::move(about);
     report.measures.push_back(std::move(measure));
@@ -100,7 +100,8 @@ void add_accuracies(const std::vector<GroupTally>& tallies, std::vector<int> gro
     add("aligned_gap", {}, reason);
     return;
   }
-  // Of equal cells the first counts: the largest group's, however groups are numbered.
+  // Among equal cells the first one is taken: that of the largest group, however groups are
+  // numbered.
   std::sort(groups.begin(), groups.end(), [&](int a, int b) {
     const Group &x = report.groups[at(a)], &y = report.groups[at(b)];
     return std::tie(y.rows, x.value) < std::tie(x.rows, y.value);

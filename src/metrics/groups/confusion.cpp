@@ -8,7 +8,7 @@
 namespace fmd {
 namespace {
 
-// The rates as functions, which the tables of rates and of criteria point to.
+// The rates as functions. The tables of rates and of criteria point to them.
 Share base_rate(const Confusion& c) { return {c.positives(), c.labelled()}; }
 Share selection_rate(const Confusion& c) { return {c.selected(), c.rows()}; }
 Share tpr(const Confusion& c) { return {c.tp, c.positives()}; }
@@ -88,7 +88,8 @@ double average_abs(const Confusion& u, const Confusion& p) {
   return (std::abs(difference<r>(u, p)) + std::abs(difference<s>(u, p))) / 2;
 }
 
-// std::max and std::min drop a NaN or not by its place: undefined must stay so.
+// std::max and std::min drop a NaN in one place and keep it in the other. Undefined must
+// stay undefined.
 double both(double a, double b, bool larger) {
   if (std::isnan(a) || std::isnan(b)) return kUndefined;
   return larger ? std::max(a, b) : std::min(a, b);

@@ -23,7 +23,7 @@ Mean mean_benefit(const std::vector<Benefit>& benefits) {
   return mean;
 }
 
-// What a row with b = ratio mu adds.
+// What a row with the benefit b = ratio mu adds to the index.
 double term(double ratio, double alpha) {
   if (alpha == 0) return -std::log(ratio);
   if (alpha == 1) return ratio == 0 ? 0 : ratio * std::log(ratio);

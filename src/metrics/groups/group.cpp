@@ -16,7 +16,7 @@
 namespace fmd {
 namespace {
 
-// A measure before it is worked out: rates to compare, and who takes part in each.
+// One rate of a measure, and the groups that are compared by it.
 struct Part {
   const GroupRate* rate = nullptr;
   std::vector<int> groups;  // that have enough rows of the kind the rate is about
@@ -34,15 +34,15 @@ Interval turned(const Interval& difference) {
   return difference.value < 0 ? -difference : difference;
 }
 
-// Of equal sizes the one that is known better, so that the numbering of groups decides
-// nothing.
+// Of equal sizes the one with the narrower interval is larger, so that the numbering of
+// groups decides nothing.
 bool smaller(const Comparison& a, const Comparison& b) {
   const Interval x = turned(a.difference), y = turned(b.difference);
   return std::tie(x.value, x.low, y.high) < std::tie(y.value, y.low, x.high);
 }
 
-// The widest pair over all parts, turned to be positive. Intervals are worked out only for
-// the few pairs of largest size: a cross of attributes may have thousands.
+// The widest pair over all parts, turned to be positive. Intervals are computed only for
+// the few pairs of largest size: two attributes together may have thousands of pairs.
 void find_widest(const std::vector<Part>& parts, double confidence, GroupMeasure& measure) {
   struct Pair {
     const GroupRate* rate;
@@ -57,7 +57,7 @@ void find_widest(const std::vector<Part>& parts, double confidence, GroupMeasure
         if (!(std::abs(gap) >= size)) continue;
         if (std::abs(gap) > size) widest.clear();
         size = std::abs(gap);
-        // A difference of 0 may be read both ways, and its interval need not be even.
+        // A difference of 0 can be taken both ways, and its interval need not be symmetric.
         if (gap >= 0) widest.push_back({part.rate, part.groups[i], part.groups[j]});
         if (gap <= 0) widest.push_back({part.rate, part.groups[j], part.groups[i]});
       }
@@ -85,7 +85,7 @@ void against_reference(const std::vector<Part>& parts, int reference, double con
           ->difference);
 }
 
-// Fills a measure from the rates it is made of, or says why it cannot be.
+// Fills a measure from its rates, or says why it is undefined.
 GroupMeasure make_measure(const std::string& name,
                           const std::vector<const GroupRate*>& rates,
                           const GroupReport& report, double confidence) {
@@ -117,7 +117,7 @@ void set_ratio(const GroupRate& selection, double confidence, GroupReport& repor
   for (int g = 0; g < static_cast<int>(report.groups.size()); ++g)
     if (selection.enough(g)) groups.push_back(g);
   if (groups.size() < 2 || !selection.reason.empty()) return;
-  // By rate; the larger groups outside among equal rates.
+  // The smallest and the largest rate. Among equal rates the larger group is chosen.
   const auto rows = [&](int g) { return selection.counts[at(g)].of; };
   const auto below = [&](int a, int b) { return selection.value(a) < selection.value(b); };
   const int low = *std::min_element(groups.begin(), groups.end(), [&](int a, int b) {

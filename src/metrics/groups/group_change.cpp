@@ -30,7 +30,7 @@ constexpr std::size_t kRest = 8;
 double change(std::span<const Index> table) {
   const auto group = [&](std::size_t g) {
     const Index *cell = table.data() + 4 * g, total = cell[0] + cell[1] + cell[2] + cell[3];
-    // hits after - hits before; rows that stay as they are cancel.
+    // Hits after - hits before; rows that do not change cancel.
     return divide(static_cast<double>(cell[1] - cell[2]), static_cast<double>(total));
   };
   return group(0) - group(1);

@@ -87,8 +87,8 @@ void fill(const CriterionInfo& criterion, const std::vector<CountedGroup>& count
   if (!measure.reason.empty()) return;
   const double adjusted =
       adjusted_confidence(options.confidence, static_cast<Index>(others.size()));
-  // The farthest; of equally far ones the one that is known better, so that the numbering
-  // of groups decides nothing.
+  // The farthest; among equally far ones the one with the narrower interval, so that the
+  // numbering of groups decides nothing.
   const auto rank = [&](const Interval& i) {
     return std::tuple(distance(criterion, i.value), i.low - i.high, i.value);
   };

@@ -47,7 +47,7 @@ std::vector<Figure> rates_of(const CountedGroup& counts, const FigureRules& rule
     if (figure.reason.empty()) {
       figure.value = rate_interval(rate, counts, rules.of_right(rate.name),
                                    options.confidence, options.intervals);
-      if (!figure.value.defined()) figure.reason = "no rows that it is about";
+      if (!figure.value.defined()) figure.reason = "no rows of the kind that it needs";
     }
     rates.push_back(std::move(figure));
   }

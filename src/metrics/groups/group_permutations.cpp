@@ -12,7 +12,7 @@
 namespace fmd::internal {
 namespace {
 
-// The criterion that a comparison is one of; null: it has no table of counts.
+// The criterion behind a comparison; null: it is not made of counts.
 const CriterionInfo* criterion_of(const GroupMeasure& measure, const std::string& rate) {
   if (measure.by_name) return find_criterion(measure.name);
   if (rate == "selection_rate") return find_criterion("statistical_parity_difference");

@@ -41,7 +41,7 @@ GroupRates empty_rates(const TallyPlan& plan, const GroupOptions& o, std::size_t
             groups)};
 }
 
-// What a group's labels say: favourable ones, the others, and both.
+// A group's rows by label: favourable, unfavourable, both, and all rows.
 struct Labels {
   LabelTally positive, negative, known, all;
 };

@@ -32,7 +32,8 @@ DifferentialFairness differential_fairness(const std::vector<std::vector<double>
   DifferentialFairness found;
   const std::size_t outcomes = counts.empty() ? 0 : counts.front().size();
   for (std::size_t y = 0; y < outcomes; ++y) {
-    // The widest pair of an outcome is the group with most and the one with least of it.
+    // The widest pair of an outcome: the groups with the largest and the smallest share of
+    // it.
     int high = -1, low = -1, groups = 0;
     double most = 0, least = 0;
     for (std::size_t g = 0; g < counts.size(); ++g) {

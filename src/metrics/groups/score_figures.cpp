@@ -52,7 +52,7 @@ ScoreRuns coarse_runs(std::span<const Index> counts) {
   return score_runs(coarse);
 }
 
-// A spread needs few replicates, the tails of BCa as many as were asked for.
+// A spread needs few replicates. The tails of BCa need as many as the options say.
 std::vector<ScoreRuns> resampled_runs(const std::vector<Index>& counts,
                                       const GroupOptions& options, const Exec& exec) {
   const Index replicates = options.intervals == Bootstrap::bca
@@ -64,10 +64,11 @@ std::vector<ScoreRuns> resampled_runs(const std::vector<Index>& counts,
   return all;
 }
 
-// A figure of coarse histograms, of one group or of two, one behind the other.
+// A figure of the coarse histogram of one group, or of those of two groups in one array.
 using CoarseFigure = std::function<double(std::span<const Index>)>;
 
-// BCa, with replicates moved by what the coarse bins are off: that is no bias of sampling.
+// BCa. The replicates are first moved by the error of the coarse bins, which is no bias of
+// sampling.
 Interval corrected(double value, std::vector<double> replicates, double confidence,
                    std::vector<Index> counts, const CoarseFigure& figure) {
   const double off = value - figure(counts);
@@ -79,7 +80,7 @@ Interval corrected(double value, std::vector<double> replicates, double confiden
              confidence);
 }
 
-// Within the range that the figure can have. counts, figure: for BCa, else empty.
+// Cut to the range that the figure can have. counts, figure: for BCa, otherwise empty.
 Interval spread(double value, const std::vector<double>& replicates, double confidence,
                 double least, double most, const std::vector<Index>& counts = {},
                 const CoarseFigure& figure = {}) {
@@ -91,7 +92,7 @@ Interval spread(double value, const std::vector<double>& replicates, double conf
   return i;
 }
 
-// Where the sums are exact they give the value, not the bins' middles.
+// Where a metric follows from exact sums, its value comes from them and not from the bins.
 double exact_value(const std::string& name, const GroupTally& group, int favorable,
                    double otherwise) {
   const LabelTally known = group.known();

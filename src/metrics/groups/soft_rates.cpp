@@ -12,10 +12,11 @@
 namespace fmd::internal {
 namespace {
 
-// Sums over resampled rows of score, score if the label is favourable, whether it is.
+// Sums over resampled rows: the score; the score where the label is favourable; 1 where it
+// is.
 enum ScoreColumn { kScore, kPositiveScore, kPositive, kScoreColumns };
 
-// The kept rows of each group; -1 where one of its attributes is missing.
+// The kept rows of each group. Rows without one of the attributes belong to no group.
 std::vector<std::vector<Index>> rows_by_group(const KeptRows& kept,
                                               std::span<const Index> attributes,
                                               const std::vector<Index>& values,
@@ -46,7 +47,7 @@ Matrix sums_of_rows(const KeptRows& kept, const std::vector<Index>& rows, int fa
   return bootstrap_sums(statistics, replicates, exec);
 }
 
-// Moments of the three columns; weighted ones are those of the effective number of rows.
+// Moments of the three columns. With weights: those of the effective number of rows.
 Moments moments_of(const LabelTally& all, const LabelTally& positive) {
   const double n = all.weight;
   Moments m{Vector(kScoreColumns), Matrix(kScoreColumns, kScoreColumns),
@@ -64,7 +65,7 @@ double bin_score(std::size_t bin) {
   return (static_cast<double>(bin) + 0.5) / static_cast<double>(kScoreBins);
 }
 
-// sum |x - mean|^3, from the histogram; rows without a label are taken at their mean.
+// sum |x - mean|^3, from the histogram; rows without a label count with their mean.
 void set_third(const ScoreHistogram& h, const LabelTally& unknown, double rows,
                Moments& m) {
   const auto cube = [](double x) { return std::abs(x * x * x); };
@@ -153,7 +154,7 @@ struct Influence {
   }
 };
 
-// In order of the scores: that of the rows changes no bit.
+// Summed in order of the scores: the order of the rows changes no bit.
 Influence influence_of_rows(std::vector<double> score) {
   std::sort(score.begin(), score.end());
   const auto rows = static_cast<double>(score.size());
@@ -163,7 +164,7 @@ Influence influence_of_rows(std::vector<double> score) {
   return sums;
 }
 
-// Every bin at its middle; rows without a label at their mean.
+// All rows of a bin count with its middle, rows without a label with their mean.
 Influence influence_of_bins(const ScoreHistogram& h, const LabelTally& unknown,
                             bool positives, double mean, double rows) {
   Influence sums;
@@ -213,7 +214,7 @@ SoftRates soft_rates(const Tally& tally, std::span<const Index> attributes,
     if (!rates.selection.large[at(g)]) continue;
     const GroupTally& group = tallies[at(g)];
     const LabelTally all = group.all(), &positive = group.label[at(plan.favorable)];
-    // A stream of its own for each group, by name: it stays the same when groups are
+    // Each group has its own random stream, by its name: it stays the same when groups are
     // renumbered.
     Exec own = exec;
     own.seed = Rng(exec.seed, "group " + values[at(g)]).next();

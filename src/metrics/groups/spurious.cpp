@@ -12,7 +12,7 @@ void validate(const LabelAttributeTable& t) {
                t.labels * t.attributes);
 }
 
-// sum_c weight_c accuracy_c / sum of weights. The ends follow from those of the parts: the
+// sum_c weight_c accuracy_c / sum of weights. The ends come from those of the parts: the
 // squares of their distances add up, as for a difference of two shares.
 Interval weighted_mean(const std::vector<Share>& cells, const std::vector<double>& weight,
                        double confidence) {

@@ -11,7 +11,7 @@
 namespace fmd {
 namespace {
 
-// Rows of both sides below each other: c's, then cbar's.
+// The rows of both sides in one matrix: those of c, then those of cbar.
 std::vector<float> both_sides(const PairSet& pairs) {
   const Index n = pairs.size(), d = pairs.c.X->cols();
   std::vector<float> values(at(2 * n * d));

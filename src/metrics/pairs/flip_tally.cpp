@@ -30,11 +30,11 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Means over the pairs of a unit, and whether there is one: numerators beside denominators,
+// Means over the pairs of a unit, and 1 where there is a mean: numerators and denominators,
 // so that a sum of resampled rows gives ratios.
 enum FlipColumn { kCo, kLabelled, kTv, kFlip, kLargeCo, kLarge, kFlipColumns };
 
-// Acceleration of the same ratio: without each row in turn.
+// Acceleration of ratio_interval(), from the ratio without each row.
 double ratio_acceleration(const Matrix& statistics, const Vector& total, Index numerator,
                           Index denominator) {
   const auto n = static_cast<double>(statistics.rows());
@@ -46,7 +46,7 @@ double ratio_acceleration(const Matrix& statistics, const Vector& total, Index n
   return jackknife_acceleration(std::move(left_out));
 }
 
-// sum of one column over the sum of another (-1: over the number of rows).
+// Sum of one column / sum of another one (-1: / number of rows).
 Interval ratio_interval(const Matrix& statistics, const Vector& total,
                         const Matrix& replicates, Index numerator, Index denominator,
                         const FlipOptions& options) {
@@ -323,8 +323,8 @@ FlipReport FlipTally::report_kept(const FlipOptions& options, const Exec& exec) 
   report.co_large = figure(kLargeCo, kLarge);
   if (!valued) return report;
 
-  // The cells of one own value: its rows against each other value. One resampling serves
-  // them all. Per value: gaps, pairs with a known gap.
+  // The cells of the rows with one value, towards each other value. All of them share one
+  // resampling. Two columns per value: gaps, pairs with a known gap.
   const Index values = plan_.values;
   for (std::int32_t from = 0; from < values; ++from) {
     std::vector<Index> units;

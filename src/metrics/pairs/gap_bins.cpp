@@ -99,7 +99,7 @@ Interval GapBins::interval(Index others, double confidence, Index replicates,
     bin_mean.push_back(m);
     const double variance = std::max(0.0, squares_[b].value(kGapUnit) / n - m * m);
     bin_sd.push_back(std::sqrt(variance));
-    // Of n gaps around m with this variance, taken to be even around it.
+    // Of n gaps with mean m and this variance, assumed to be symmetric.
     const double off = m - middle;
     squares += n * (off * off + variance);
     cubes += n * off * (off * off + 3 * variance);

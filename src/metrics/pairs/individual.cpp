@@ -7,7 +7,7 @@
 namespace fmd {
 namespace {
 
-// The share of a query's neighbours with this property; NaN where it has none.
+// The share of a query's neighbours with this property; NaN where it has no neighbours.
 template <typename Property>
 double share_of_near(const Neighbours& near, Index query, const Property& property) {
   double count = 0, total = 0;

@@ -11,8 +11,7 @@
 namespace fmd {
 namespace {
 
-// Some of the rows that a pair involves, in ascending order, and the pair's part of the
-// mean.
+// Some of the rows of a pair, in ascending order, and the pair's part of the mean.
 struct SharedRows {
   std::array<Index, 3> rows;
   double part;
@@ -32,8 +31,8 @@ double squared_sums(std::vector<SharedRows> shares) {
   return total;
 }
 
-// Sum over all two pairs that share at least one row of the product of their parts, each
-// pair with itself too: by inclusion and exclusion over shared rows, twos and threes.
+// Sum of the products of the parts of any two pairs that share at least one row; a pair
+// also counts with itself. By inclusion and exclusion over one, two and three shared rows.
 double shared_variance(const Vector& part,
                        const std::vector<const std::vector<Index>*>& rows) {
   const std::size_t k = rows.size();
@@ -75,7 +74,8 @@ Interval shared_mean(const Vector& value, const std::vector<float>& weight,
   Vector part(value.size());
   for (Index i = 0; i < value.size(); ++i)
     part[i] = static_cast<double>(weight[at(i)]) * (value[i] - mean) / total;
-  // The sum over shared rows may fall below what the rows alone give: never trust less.
+  // The sum over shared rows may be below that of the source rows alone. Take the larger
+  // one.
   const double alone = shared_variance(part, {rows[0]});
   const double error = z * std::sqrt(std::max(alone, shared_variance(part, rows)));
   return {mean, mean - error, mean + error, IntervalKind::normal};

@@ -13,11 +13,12 @@
 namespace fmd {
 namespace {
 
-constexpr int kMomentUnit = 48;  // squares of 2^20 in 2^-48 leave room for 2^36 of them
+constexpr int kMomentUnit = 48;  // leaves room for 2^36 squares of 2^20
 constexpr double kMostRatio = 0x1p20;
 constexpr double kLeastP = 0x1p-52;
 
-// Sizes by exponent and six digits behind the first, from 2^-32 to 1; bin 0 is below.
+// Bins of sizes: the exponent and the next six binary digits, from 2^-32 to 1. Bin 0 holds
+// smaller sizes.
 constexpr Index kSteps = 64, kOctaves = 32, kSizes = kOctaves * kSteps + 2;
 
 Index size_bin(double gap) {
@@ -79,9 +80,10 @@ void PairGaps::add(const PairScores& s) {
   for (std::size_t u = 0; u + 1 < starts.size(); ++u) {
     const Index first = starts[u];
     const std::int32_t y = s.y.empty() ? -1 : s.y[at(first)];
-    if (classes > 2 && y < 0) continue;  // whose probability?
+    if (classes > 2 && y < 0) continue;  // no class is given
     const Index own = classes == 2 ? 1 : y;
-    double p = kUndefined, odds = 0, loss = 0;  // of the first side, most often one row
+    double p = kUndefined, odds = 0,
+           loss = 0;  // of the first side: most often the same row
     double change = 0, gap = 0, on_odds = 0, ratio = 0, all = 0;
     for (Index i = first; i < starts[u + 1]; ++i) {
       if (s.p(i, own) != p) {
@@ -140,7 +142,7 @@ void PairGaps::load(ByteReader& in) {
   if (!right) damaged_state("flips");
 }
 
-// The upper end of the bin with the pair that has `share` of all before it.
+// The upper end of the bin of the pair that has the share `share` of all pairs before it.
 double PairGaps::quantile(double share) const {
   const auto wanted = static_cast<Index>(std::ceil(share * static_cast<double>(pairs_)));
   Index seen = 0, bin = 0;

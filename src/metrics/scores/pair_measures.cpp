@@ -10,8 +10,9 @@ namespace {
 
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 
-// What the measures on pairs share: s = (sum w gap, sum w) and B = s0 / s1. A kind gives
-// the gap of d = p - q over the classes, and its derivative with respect to d.
+// The common part of all measures on pairs: s = (sum w gap, sum w) and B = s0 / s1. A
+// derived class gives the gap of d = p - q over the classes, and its derivative with
+// respect to d.
 class PairMeasure : public BiasMeasure {
  public:
   explicit PairMeasure(std::string name) : name_(std::move(name)) {}
@@ -85,7 +86,7 @@ class Co final : public PairMeasure {
   Co() : PairMeasure("co") {}
 
  private:
-  // Of two classes either will do, so the label need not be known.
+  // Both of two classes have the same gap, so the label need not be known.
   static std::size_t of(std::int32_t y) { return y < 0 ? 1 : static_cast<std::size_t>(y); }
   bool needs_label() const override { return true; }
   double gap(std::span<const double> d, std::int32_t y) const override {

@@ -84,8 +84,8 @@ class SoftMeasure final : public BiasMeasure {
     return m0 - m1;
   }
 
-  // sqrt(sum_g share_g (m_g - m)^2) over the groups that have rows. Its slope at 0 is taken
-  // as 0.
+  // sqrt(sum_g share_g (m_g - m)^2) over the groups that have rows. Its slope at 0 is
+  // set to 0.
   static double spread(std::span<const double> s, std::span<double> dF) {
     double S = 0, W = 0;
     int groups = 0;

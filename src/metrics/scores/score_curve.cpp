@@ -70,8 +70,8 @@ std::vector<RocPoint> roc(const ScoreRuns& runs) {
   return curve;
 }
 
-// Walks along a curve: the height just right of x and just left of a later x. Where the
-// curve rises straight up at x, these are its two ends.
+// Walks along a curve and gives its height just right of x and just left of a later x.
+// Where the curve rises vertically at x, these are the two ends of the rise.
 class RocWalk {
  public:
   explicit RocWalk(const std::vector<RocPoint>& curve) : curve_(curve) {}
@@ -94,7 +94,7 @@ class RocWalk {
   std::size_t at_ = 0;  // segment from vertex at_ to at_ + 1
 };
 
-// Integral of |d| over a stretch where d runs straight from `from` to `to`.
+// Integral of |d| over an interval where d is linear from `from` to `to`.
 double area_between(double from, double to, double width) {
   if ((from < 0) == (to < 0) || from == 0 || to == 0)
     return (std::abs(from) + std::abs(to)) / 2 * width;
@@ -107,7 +107,7 @@ Index sum_of(const std::vector<Index>& counts) {
   return total;
 }
 
-// Half a bin: how far a score is from the middle of its bin.
+// Half a bin: the largest distance of a score from the middle of its bin.
 double half_bin(const ScoreHistogram& h) { return 0.5 / real(h.bins()); }
 
 double half_bin_of_any(const ScoreHistogram& h) {
@@ -128,7 +128,7 @@ double calibration_bound(const ScoreHistogram& h) {
   return half_bin_of_any(h);
 }
 
-// Pairs of one bin count half; they may be all right or all wrong.
+// Pairs within one bin count half. In truth all of them may be right, or all wrong.
 double auc_bound(const ScoreHistogram& h) {
   double pairs = 0;
   for (std::size_t b = 0; b < h.positive.size(); ++b)
@@ -155,8 +155,8 @@ double average_precision_bound(const ScoreHistogram& h) {
   return divide(error, tp);
 }
 
-// Largest distance that two distribution functions can have which pass through the counts
-// at the bins' edges, less the largest at the edges themselves.
+// The largest possible distance of two distribution functions that go through the counts at
+// the edges of the bins, minus the largest distance at the edges.
 double distance_bound(const std::vector<Index>& a, const std::vector<Index>& b) {
   const double all_a = real(sum_of(a)), all_b = real(sum_of(b));
   if (all_a == 0 || all_b == 0) return kUndefined;
@@ -174,7 +174,8 @@ double distance_bound(const std::vector<Index>& a, const std::vector<Index>& b) 
 
 double ks_bound(const ScoreHistogram& h) { return distance_bound(h.positive, h.negative); }
 
-// The most that a row's loss can differ from that at the middle of its bin.
+// The largest possible difference between a row's loss and that at the middle of its bin,
+// averaged over the rows.
 template <typename Loss>
 double loss_bound(const ScoreHistogram& h, const Loss& loss) {
   const double bins = real(h.bins());
@@ -475,8 +476,9 @@ double abroca(const ScoreRuns& u, const ScoreRuns& p) {
 }
 
 Bounded abroca(const ScoreHistogram& u, const ScoreHistogram& p) {
-  // Within a bin the ROC curve is a monotone path between the corners of a rectangle: from
-  // the diagonal it encloses at most half of that, which is what auc_bound adds up.
+  // Within a bin the ROC curve is a monotone path between two corners of a rectangle.
+  // Between it and the diagonal lies at most half of the rectangle. auc_bound adds up these
+  // halves.
   return {abroca(score_runs(u), score_runs(p)), auc_bound(u) + auc_bound(p)};
 }
 

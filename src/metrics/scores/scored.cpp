@@ -18,8 +18,8 @@ std::int32_t most_probable(const Matrix& p, Index row) {
   return static_cast<std::int32_t>(best);
 }
 
-// +1 a row that became right, -1 one that became wrong: the only thing that a change rests
-// on.
+// Rows that became right, became wrong, and stayed the same. A change of the accuracy
+// depends on these alone.
 struct Turned {
   Index gained = 0, lost = 0, same = 0;
 };
@@ -71,8 +71,8 @@ double threshold_for_rate(const Matrix& p, double rate) {
   }
   std::sort(score.begin(), score.end(), std::greater<>());
 
-  // A cut must not divide equal scores: the nearest ends of the run around the wanted
-  // place.
+  // A cut must not divide equal scores: take the nearest end of the run of equal scores
+  // around the wanted place.
   const double wanted = rate * static_cast<double>(score.size());
   auto fewer = static_cast<std::size_t>(wanted);
   while (fewer > 0 && fewer < score.size() && score[fewer - 1] == score[fewer]) --fewer;

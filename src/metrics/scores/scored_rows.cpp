@@ -35,7 +35,7 @@ void require_codes(const char* where, const std::vector<std::int32_t>& code, Ind
     if (c >= -1 && c < values) continue;
     throw Error(ErrorKind::bad_shape,
                 fmt::format("{}: a row has the group {}, there are {}", where, c, values),
-                "number groups from 0, and rows without one -1");
+                "number groups from 0; rows without a group have -1");
   }
 }
 

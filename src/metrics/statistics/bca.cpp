@@ -12,7 +12,7 @@
 namespace fmd {
 namespace {
 
-// Linear between order statistics, as percentile() takes it.
+// Linear between order statistics, the definition of percentile().
 double sorted_quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);
@@ -28,7 +28,7 @@ double normal_point(double share) {
   return share > 0.5 ? normal_quantile(2 * share - 1) : -normal_quantile(1 - 2 * share);
 }
 
-// Where a percentile goes: Phi(z0 + (z0 + z) / (1 - a (z0 + z))).
+// Where a percentile is moved to: Phi(z0 + (z0 + z) / (1 - a (z0 + z))).
 double moved(double share, double bias, double acceleration) {
   const double z = bias + normal_point(share);
   const double stretch = 1 - acceleration * z;

@@ -22,8 +22,8 @@ constexpr Index kPlainRows = 200'000;  // up to here every replicate is drawn ro
 
 using DrawCounts = std::vector<std::uint16_t>;
 
-// How often each of n rows comes up in n draws: two draws of 32 bits from each random
-// number, by multiplication, with the few values refused that would favour some rows.
+// How often each of n rows is drawn in n draws. Each random number gives two draws of 32
+// bits, by multiplication. The few values that would favour some rows are refused.
 void count_draws(Rng& rng, std::uint32_t n, std::uint16_t* counts) {
   const std::uint32_t unfair = (0u - n) % n;
   const auto draw = [&](std::uint32_t bits) -> Index {
@@ -42,9 +42,9 @@ void count_draws(Rng& rng, std::uint32_t n, std::uint16_t* counts) {
     drawn += draw(static_cast<std::uint32_t>(rng.next() >> 32));
 }
 
-// Rows in an order that depends on their contents alone, so that the replicates do not
-// depend on the order in which rows come. Any total order serves; that of the bytes needs
-// no case for NaN.
+// Rows in an order that depends only on their contents, so that the replicates do not
+// depend on the order of the input. Any total order will do; that of the bytes needs no
+// case for NaN.
 Matrix in_canonical_order(const Matrix& statistics) {
   const auto bytes = static_cast<std::size_t>(statistics.cols()) * sizeof(double);
   std::vector<Index> order(static_cast<std::size_t>(statistics.rows()));
@@ -106,7 +106,7 @@ Matrix bootstrap_sums(const Matrix& statistics, Index replicates, const Exec& ex
     throw Error(
         ErrorKind::bad_data,
         fmt::format("bootstrap: {} rows with rare large values, at most 2^32 - 1", n),
-        "count rows of a kind and use bootstrap_counts");
+        "count equal rows and use bootstrap_counts");
   }
   return plain_sums(statistics, replicates, exec);
 }

@@ -8,7 +8,7 @@
 namespace fmd::internal {
 namespace {
 
-// ln Gamma(n + 1) less Stirling's n ln n - n + ln(2 pi n) / 2; n > 0.
+// ln Gamma(n + 1) minus Stirling's n ln n - n + ln(2 pi n) / 2; n > 0.
 double stirling_error(double n) {
   if (n >= 16) {
     const double s = 1 / (n * n);
@@ -129,7 +129,7 @@ Index hypergeometric(Index total, Index marked, Index drawn, Rng& rng) {
         if ((u -= p_down) < 0) return down;
       }
     }
-    // The probabilities add up to 1 but for rounding: draw again.
+    // The probabilities add up to 1 except for rounding: draw again.
   }
 }
 

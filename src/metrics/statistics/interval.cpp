@@ -23,8 +23,8 @@ void require_count(Number k, Number n) {
               "count hits among the rows that they are a part of");
 }
 
-// Linear between order statistics ("type 7"): quantile 0 is the least, 1 the largest value.
-// Puts the two neighbours into their places, which is cheaper than sorting all.
+// Linear between order statistics ("type 7"): quantile 0 is the smallest value, 1 the
+// largest. Finds only the two neighbours, which is cheaper than sorting all values.
 double quantile(std::vector<double>& values, double share) {
   const double at = share * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::ptrdiff_t>(at);
@@ -87,7 +87,8 @@ Interval effective_ratio(double k1, double n1, double k2, double n2, double conf
   const Interval b = effective_wilson(k2, n2, confidence);
   if (!a.defined() || !b.defined() || k2 == 0) return {};
   const double product = a.value * b.value;
-  // x (2 rate - x) = rate^2 - (rate - x)^2 for the ends that pull the ratio down and up.
+  // x (2 rate - x) = rate^2 - (rate - x)^2, for the ends that make the ratio small and
+  // large.
   const double down = a.low * (2 * a.value - a.low), over = b.high * (2 * b.value - b.high);
   const double up = a.high * (2 * a.value - a.high), under = b.low * (2 * b.value - b.low);
   const double low_root = std::sqrt(std::max(0.0, product * product - down * over));
@@ -117,7 +118,7 @@ Interval rate_ratio(Index k1, Index n1, Index k2, Index n2, double confidence) {
 
 Interval beta_interval(Index k, Index n, double confidence, double prior) {
   require_option(prior > 0, "beta_interval", "prior", prior, "> 0");
-  const double share = wilson(k, n, confidence).value;  // and its checks
+  const double share = wilson(k, n, confidence).value;  // also checks k, n and confidence
   if (n == 0) return {};
   const double a = static_cast<double>(k) + prior, b = static_cast<double>(n - k) + prior;
   const double tail = (1 - confidence) / 2;

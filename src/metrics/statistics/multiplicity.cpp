@@ -8,7 +8,7 @@
 namespace fmd {
 namespace {
 
-// The places of the defined p-values, the smallest first.
+// The positions of the defined p-values, the smallest p-value first.
 std::vector<std::size_t> ranked(const std::vector<double>& p_values) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < p_values.size(); ++i) {

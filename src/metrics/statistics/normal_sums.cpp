@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kNormalRatio = 0.02;  // Berry-Esseen: the error is at most .56 times this
 
-// L with L L^T = the covariance (lower triangle); columns that others determine give a zero
-// one.
+// L with L L^T = the covariance (lower triangle). A column that others determine gives a
+// column of zeros.
 Matrix lower_root(const Matrix& covariance) {
   const Index q = covariance.rows();
   Matrix L = Matrix::Zero(q, q);

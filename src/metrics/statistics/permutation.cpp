@@ -52,7 +52,7 @@ std::vector<Stratum> strata_of(const GroupCounts& counts, const std::vector<int>
   return strata;
 }
 
-// Deals the rows of every stratum out to the groups: group by group, outcome by outcome.
+// Deals out the rows of every stratum to the groups: group by group, outcome by outcome.
 void deal(const std::vector<Stratum>& strata, Rng& rng, GroupCounts& table) {
   for (const Stratum& s : strata) {
     std::vector<Index> left = s.total;

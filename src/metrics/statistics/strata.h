@@ -7,7 +7,7 @@
 #include "core/internal.h"
 #include "fmd/core/types.h"
 
-// Counts whose cells belong to strata; no strata: all cells are one.
+// Tables of counts whose cells belong to strata. Without strata all cells are one stratum.
 namespace fmd::internal {
 
 // A stratum for each cell, and no negative counts. Throws Error (bad_shape, bad_option).

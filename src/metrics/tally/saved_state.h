@@ -8,7 +8,7 @@
 #include "fmd/core/bytes.h"
 #include "fmd/core/error.h"
 
-// How the states of tallies are written, and what is said of a damaged one.
+// Saving the states of tallies, and the error for a damaged one.
 namespace fmd::internal {
 
 // where: "tally", "flips".

@@ -20,7 +20,7 @@ using kernels::kScoreUnit;
 using kernels::kWeightSums;
 using kernels::kWeightUnit;
 
-constexpr Index kFewCells = 640;     // so many have score histograms: 8 MB
+constexpr Index kFewCells = 640;     // up to here a table has score histograms: 8 MB
 constexpr Index kFewSums = 1 << 16;  // cells x labels of a table of all attributes
 constexpr Index kMostSums = 1 << 26;
 constexpr float kLeastWeight = 0x1p-20F, kMostWeight = 0x1p20F;
@@ -76,7 +76,7 @@ void require_fit(const TallyPlan& plan, const ScoredBlock& block) {
   if (!plan.labelled) require_size("tally", "y", static_cast<Index>(block.y.size()), 0);
 }
 
-// What the kernel found wrong in some rows, said of the first of them.
+// The kernel found an error in some rows: throws the error of the first of them.
 [[noreturn]] void explain(const TallyPlan& plan, const ScoredBlock& block, Index first,
                           Index rows) {
   for (Index i = first; i < first + rows; ++i) {
@@ -89,7 +89,7 @@ void require_fit(const TallyPlan& plan, const ScoredBlock& block) {
       throw Error(
           ErrorKind::bad_shape,
           fmt::format("tally: a row has the group {}, there are {}", code, plan.values[a]),
-          "number groups from 0, and rows without one -1");
+          "number groups from 0; rows without a group have -1");
     }
     for (Index k = 0; k < plan.classes; ++k) {
       const double p = block.p[i * plan.classes + k];
@@ -332,7 +332,7 @@ void Tally::merge(const Tally& other) {
     settled.settle();
     from = &settled;
   }
-  // Bins stay narrow while their numbers are small.
+  // Bins keep 32 bits while their counts are small.
   const bool wide = unsettled_bins_ + from->unsettled_bins_ > kUnsettledBins;
   if (wide) settle_bins();
   for (std::size_t t = 0; t < tables_.size(); ++t) {
@@ -528,7 +528,7 @@ Tally Tally::load(ByteReader& in) {
   plan.weighted = flag();
   const bool keeping = flag();
   plan.keep_rows = in.get<Index>();
-  // Memory is taken only for what is there.
+  // Before memory is allocated: the file must hold as much as the plan says.
   Tally tally;
   try {
     Index sums = 0;
@@ -570,11 +570,9 @@ Tally Tally::load(ByteReader& in) {
 Tally tally(const TallyPlan& plan, const ScoredBlock& all, const Exec& exec) {
   require_fit(plan, all);
   const int threads = exec.pool == nullptr ? 1 : exec.pool->threads();
-  constexpr Index kLeastRows = 1 << 18;  // a tally of its own must be worth it
+  constexpr Index kLeastRows = 1 << 18;  // fewer rows are not worth a separate tally
   const Index parts = std::max<Index>(
       1, std::min<Index>(all.rows / kLeastRows, threads == 1 ? 1 : 4 * threads));
-  // More rows than are kept: no part need begin to keep them. The plan of the result is the
-  // one that was asked for.
   std::vector<Tally> done(at(parts), Tally(plan));
   exec.for_each(parts, [&](Index k) {
     const Index first = all.rows * k / parts, last = all.rows * (k + 1) / parts;

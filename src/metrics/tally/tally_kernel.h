@@ -10,13 +10,14 @@
 namespace fmd::internal::kernels {
 
 inline constexpr Index kTallyRows = 256;
-inline constexpr Index kCoarseBins = 10;        // of calibration
-inline constexpr Index kCalibrationCopies = 4;  // neighbours do not wait for each other
+inline constexpr Index kCoarseBins = 10;  // of calibration
+inline constexpr Index kCalibrationCopies =
+    4;  // so that neighbouring rows do not wait for each other
 inline constexpr int kScoreUnit = 50, kLossUnit = 45;  // scores are in units of 2^-50
 inline constexpr int kWeightUnit = 60;
 // Sums of a cell of a weighted table: w and w^2 of each outcome, w p, w p^2, w loss.
 inline constexpr Index kWeightSums = 11;
-// Units of so many rows fit into 64 bits.
+// The units of this many rows fit into 64 bits.
 inline constexpr Index kUnsettledRows = 8192;
 
 struct TallyInput {
@@ -30,7 +31,7 @@ struct TallyInput {
 struct TallyRows {
   alignas(64) double score[kTallyRows];    // of the favourable class; 0 where none is named
   alignas(64) double label_p[kTallyRows];  // of the label's class; 1 where it is unknown
-  alignas(64) double top[kTallyRows];      // class 1 of two, else the largest
+  alignas(64) double top[kTallyRows];      // class 1 of two; otherwise the largest
   std::uint64_t p[kTallyRows], squares[kTallyRows], loss[kTallyRows], top_units[kTallyRows];
   std::uint64_t outcome[kTallyRows];  // 1 << 16 (chosen + 2 right)
   std::uint64_t hit[kTallyRows];      // the top class is the label
