@@ -17,7 +17,7 @@ const std::vector<std::string> kOnRows{"demographic_parity_soft", "equal_opportu
                                        "false_positive_soft", "loss"};
 
 // Rows and their flips (column 0 turned) with labels, weights and groups, some unknown.
-struct Problem {
+struct MeasureProblem {
   std::unique_ptr<Features> X, Xbar;
   std::vector<std::int32_t> y, group;
   std::vector<float> weight;
@@ -25,7 +25,8 @@ struct Problem {
   Index outputs;
   Vector theta;
 
-  Problem(Index rows, Index cols, Index outputs_, std::int32_t groups, std::uint64_t seed)
+  MeasureProblem(Index rows, Index cols, Index outputs_, std::int32_t groups,
+                 std::uint64_t seed)
       : outputs(outputs_), theta(outputs_ * (cols + 1)) {
     Rng rng(seed, "measure");
     std::vector<float> x(static_cast<std::size_t>(rows * cols));
@@ -59,7 +60,7 @@ struct Problem {
   }
 };
 
-Vector numerical_gradient(const Problem& problem, const BiasMeasure& measure) {
+Vector numerical_gradient(const MeasureProblem& problem, const BiasMeasure& measure) {
   const double h = 1e-5;
   Vector gradient(problem.theta.size());
   for (Index j = 0; j < gradient.size(); ++j) {
@@ -73,7 +74,7 @@ Vector numerical_gradient(const Problem& problem, const BiasMeasure& measure) {
   return gradient;
 }
 
-void check_gradient(const Problem& problem, const std::string& name,
+void check_gradient(const MeasureProblem& problem, const std::string& name,
                     const MeasureOptions& options) {
   const auto measure = make_measure(name, options);
   EXPECT_EQ(measure->name(), name);
@@ -84,7 +85,7 @@ void check_gradient(const Problem& problem, const std::string& name,
 
 TEST(BiasMeasure, GradientsOnPairsAgreeWithDifferences) {
   for (const Index outputs : {1, 2, 3}) {
-    const Problem problem(60, 3, outputs, 2, 4);
+    const MeasureProblem problem(60, 3, outputs, 2, 4);
     for (const auto& name : kOnPairs) check_gradient(problem, name, {});
   }
 }
@@ -92,7 +93,7 @@ TEST(BiasMeasure, GradientsOnPairsAgreeWithDifferences) {
 TEST(BiasMeasure, GradientsOnRowsAgreeWithDifferences) {
   for (const Index outputs : {1, 2, 3}) {
     for (const std::int32_t groups : {2, 3}) {
-      const Problem problem(60, 3, outputs, groups, 5);
+      const MeasureProblem problem(60, 3, outputs, groups, 5);
       for (const auto& name : kOnRows)
         for (const int favorable : {0, 1})
           for (const double sharpen : {1.0, 4.0})
@@ -170,8 +171,8 @@ TEST(BiasMeasure, EqualSidesHaveNoGradient) {
 }
 
 TEST(BiasMeasure, ASigmoidIsASoftmaxOfTwoClasses) {
-  const Problem one(200, 3, 1, 2, 8);
-  Problem two(200, 3, 2, 2, 8);
+  const MeasureProblem one(200, 3, 1, 2, 8);
+  MeasureProblem two(200, 3, 2, 2, 8);
   two.theta.setZero();
   two.theta.tail(4) = one.theta;
   for (const auto& names : {kOnPairs, kOnRows})
@@ -185,13 +186,13 @@ TEST(BiasMeasure, ASigmoidIsASoftmaxOfTwoClasses) {
 }
 
 TEST(BiasMeasure, ManyClassesDoNotOverflow) {
-  const Problem problem(20, 2, 40, 2, 3);
+  const MeasureProblem problem(20, 2, 40, 2, 3);
   check_gradient(problem, "co_tv", {});
   check_gradient(problem, "demographic_parity_soft", {.favorable = 33});
 }
 
 TEST(Evaluate, ThreadsDoNotChangeABit) {
-  const Problem problem(9000, 3, 3, 2, 6);
+  const MeasureProblem problem(9000, 3, 3, 2, 6);
   for (const char* name : {"co", "equal_opportunity_soft"}) {
     const auto measure = make_measure(name);
     const MeasureValue alone = problem.of(*measure, problem.theta, true);
@@ -231,7 +232,7 @@ class Thirds final : public PairParts {
 };
 
 TEST(Evaluate, PartsAddUpToTheWhole) {
-  const Problem problem(500, 4, 3, 2, 5);
+  const MeasureProblem problem(500, 4, 3, 2, 5);
   const Thirds thirds(problem.pairs);
   for (const std::string& name : kOnPairs) {
     const auto measure = make_measure(name);
@@ -246,7 +247,7 @@ TEST(Evaluate, PartsAddUpToTheWhole) {
 }
 
 TEST(Evaluate, ASubsetIsMeasuredAlone) {
-  const Problem problem(5000, 3, 1, 2, 7);
+  const MeasureProblem problem(5000, 3, 1, 2, 7);
   std::vector<Index> some;
   for (Index i = 4999; i >= 0; i -= 3) some.push_back(i);
   MeasureData data = problem.data();
@@ -268,7 +269,7 @@ TEST(Evaluate, ASubsetIsMeasuredAlone) {
 
 RC_GTEST_PROP(BiasMeasure, SumsOfHalvesAreTheSumOfTheWhole, ()) {
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-  const Problem problem(30, 2, 3, 3, seed);
+  const MeasureProblem problem(30, 2, 3, 3, seed);
   const auto measure = make_measure("demographic_parity_soft", {.groups = 3});
   const Matrix z = all_logits(problem.head(), problem.data().rows, problem.theta, {});
   std::vector<double> whole(6), left(6), right(6);
@@ -291,7 +292,7 @@ TEST(MakeMeasure, UnknownNamesAndOptions) {
 }
 
 TEST(Evaluate, WrongUseIsNamed) {
-  const Problem problem(30, 2, 1, 3, 1);
+  const MeasureProblem problem(30, 2, 1, 3, 1);
   const Vector& theta = problem.theta;
   MeasureData data = problem.data();
   const auto run = [&](const BiasMeasure& m, const Vector& at) {

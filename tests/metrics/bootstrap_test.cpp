@@ -1,3 +1,5 @@
+#include "fmd/metrics/bootstrap.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -241,6 +243,27 @@ TEST(BootstrapCounts, ThreadsDoNotChangeThem) {
     EXPECT_EQ(bootstrap_counts({3, 40, 500}, 64, {.pool = &pool}), alone);
   }
   EXPECT_ERROR(bootstrap_counts({3, -1}, 5, {}), ErrorKind::bad_option, "counts is -1");
+}
+
+TEST(StratifiedBootstrap, KeepsTheSizeOfEveryStratum) {
+  const std::vector<Index> counts{10, 20, 0, 5, 7, 0};
+  const std::vector<int> stratum{4, 4, 4, -1, -1, 2};
+  const auto tables = bootstrap_counts(counts, stratum, 4000, {});
+  double first = 0;
+  for (const auto& t : tables) {
+    ASSERT_EQ(t[0] + t[1] + t[2], 30);
+    ASSERT_EQ(t[3] + t[4], 12);
+    ASSERT_EQ(t[2] + t[5], 0);
+    first += static_cast<double>(t[0]) / 4000;
+  }
+  EXPECT_NEAR(first, 10, 5 * std::sqrt(30.0 / 3 * 2 / 3 / 4000));
+  ThreadPool pool(3);
+  EXPECT_EQ(bootstrap_counts(counts, stratum, 100, {.pool = &pool}),
+            bootstrap_counts(counts, stratum, 100, {}));
+  EXPECT_NE(bootstrap_counts(counts, stratum, 100, {.seed = 2}),
+            bootstrap_counts(counts, stratum, 100, {}));
+  EXPECT_ERROR(bootstrap_counts(counts, {1}, 5, {}), ErrorKind::bad_shape, "stratum");
+  EXPECT_ERROR(bootstrap_counts({-1}, {1}, 5, {}), ErrorKind::bad_option, "counts is -1");
 }
 
 TEST(BootstrapSlow, IntervalsCoverTheTruthAsOftenAsTheySay) {

@@ -7,13 +7,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "metrics/examples.h"
 #include "support/close.h"
 
 namespace fmd {
 namespace {
-
-const Confusion kU{.tp = 30, .fp = 5, .tn = 45, .fn = 20};
-const Confusion kP{.tp = 40, .fp = 10, .tn = 30, .fn = 20};
 
 double rate(const char* name, const Confusion& c) { return find_rate(name)->value(c); }
 double criterion(const char* name, const Confusion& u, const Confusion& p) {

@@ -8,6 +8,7 @@
 #include "fmd/metrics/group.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/metrics/scored.h"
+#include "metrics/examples.h"
 #include "support/close.h"
 
 namespace fmd {
@@ -27,15 +28,6 @@ class MetricsGolden : public testing::Test {
     return data;
   }
 };
-
-Matrix two(const std::vector<double>& p1) {
-  Matrix p(static_cast<Index>(p1.size()), 2);
-  for (Index i = 0; i < p.rows(); ++i) {
-    const double p_i = p1[static_cast<std::size_t>(i)];
-    p.row(i) << 1 - p_i, p_i;
-  }
-  return p;
-}
 
 std::vector<float> floats(const json& values) {
   std::vector<float> result;
@@ -74,7 +66,10 @@ TEST_F(MetricsGolden, ScoresOfTwoClasses) {
   const json& g = golden()["scored"]["two"];
   const auto p1 = g["p"].get<std::vector<double>>();
   const auto y = g["y"].get<std::vector<std::int32_t>>();
-  const Scored s{.p = two(p1), .y = y, .decision = decide(two(p1), 0.5), .favorable = 1};
+  const Scored s{.p = two_classes(p1),
+                 .y = y,
+                 .decision = decide(two_classes(p1), 0.5),
+                 .favorable = 1};
   EXPECT_CLOSE(accuracy(s, 0.95).value, g["accuracy"].get<double>(), 1e-12);
   EXPECT_CLOSE(log_loss(s), g["log_loss"].get<double>(), 1e-12);
   EXPECT_CLOSE(auc(p1, {y.begin(), y.end()}), g["auc"].get<double>(), 1e-12);
@@ -94,8 +89,10 @@ TEST_F(MetricsGolden, ScoresOfThreeClasses) {
 TEST_F(MetricsGolden, Groups) {
   const json& g = golden()["groups"];
   const auto p1 = g["p"].get<std::vector<double>>();
-  const Scored s{
-      .p = two(p1), .y = g["y"], .decision = decide(two(p1), 0.5), .favorable = 1};
+  const Scored s{.p = two_classes(p1),
+                 .y = g["y"],
+                 .decision = decide(two_classes(p1), 0.5),
+                 .favorable = 1};
   const auto report =
       group_report(s, "group", {"a", "b", "c"}, g["group"], {.replicates = 50}, {});
   const json& rates = g["by_group"];

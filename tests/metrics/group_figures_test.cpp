@@ -13,14 +13,14 @@
 namespace fmd {
 namespace {
 
-struct Problem {
+struct FigureProblem {
   Scored scored;
   std::vector<std::int32_t> code;
 };
 
-Problem problem(Index rows, Index classes, std::uint64_t seed) {
+FigureProblem problem(Index rows, Index classes, std::uint64_t seed) {
   Rng rng(seed, "figures");
-  Problem p;
+  FigureProblem p;
   p.scored.p.resize(rows, classes);
   p.scored.favorable = static_cast<int>(classes) - 1;
   for (Index i = 0; i < rows; ++i) {
@@ -36,7 +36,8 @@ Problem problem(Index rows, Index classes, std::uint64_t seed) {
   return p;
 }
 
-GroupReport report(const Problem& p, const GroupOptions& options = {.replicates = 200}) {
+GroupReport report(const FigureProblem& p,
+                   const GroupOptions& options = {.replicates = 200}) {
   return group_report(p.scored, "a", {"x", "y", "z"}, p.code, options, {});
 }
 
@@ -46,7 +47,7 @@ const Figure& rate(const GroupReport& r, std::size_t group, const std::string& n
   throw std::runtime_error("no rate " + name);
 }
 
-Confusion confusion(const Problem& p, std::int32_t group) {
+Confusion confusion(const FigureProblem& p, std::int32_t group) {
   Confusion c;
   for (std::size_t i = 0; i < p.code.size(); ++i) {
     if (p.code[i] != group) continue;
@@ -58,7 +59,7 @@ Confusion confusion(const Problem& p, std::int32_t group) {
 }
 
 TEST(GroupFigures, RatesAreThoseOfTheTableWithIntervals) {
-  const Problem p = problem(3000, 2, 1);
+  const FigureProblem p = problem(3000, 2, 1);
   const GroupReport r = report(p);
   for (std::size_t g = 0; g < 3; ++g) {
     const Confusion c = confusion(p, static_cast<std::int32_t>(g));
@@ -74,7 +75,7 @@ TEST(GroupFigures, RatesAreThoseOfTheTableWithIntervals) {
 }
 
 TEST(GroupFigures, CriteriaCompareWithTheReference) {
-  const Problem p = problem(3000, 2, 2);
+  const FigureProblem p = problem(3000, 2, 2);
   const GroupReport r = report(p, {.replicates = 200, .reference = 1});
   const Confusion reference = confusion(p, 1);
   const double adjusted = adjusted_confidence(0.95, 2);
@@ -112,7 +113,7 @@ TEST(GroupFigures, EveryNameIsThereOnceAndDefined) {
 }
 
 TEST(GroupFigures, ScoresOfRowsAndOfHistogramsAgree) {
-  const Problem p = problem(4000, 2, 4);
+  const FigureProblem p = problem(4000, 2, 4);
   ScoredBlock block = block_of(p.scored);
   block.code = {p.code};
   TallyPlan plan{.classes = 2, .favorable = 1, .values = {3}};
@@ -152,7 +153,7 @@ TEST(GroupFigures, ScoresOfRowsAndOfHistogramsAgree) {
 }
 
 TEST(GroupFigures, ManyClassesHaveAccuraciesOfTheClassAndRatesOfTheFavourableOne) {
-  Problem p = problem(3000, 4, 5);
+  FigureProblem p = problem(3000, 4, 5);
   const GroupReport named = report(p);
   for (std::size_t g = 0; g < 3; ++g) {
     EXPECT_EQ(rate(named, g, "accuracy").value.value, named.groups[g].accuracy.value);
@@ -176,7 +177,7 @@ TEST(GroupFigures, ManyClassesHaveAccuraciesOfTheClassAndRatesOfTheFavourableOne
 }
 
 TEST(GroupFigures, AccuracyOfCellsByHand) {
-  const Problem p = problem(3000, 3, 6);
+  const FigureProblem p = problem(3000, 3, 6);
   const GroupReport r = report(p);
   double worst = 1, sum = 0;
   for (std::int32_t y = 0; y < 3; ++y) {
@@ -197,7 +198,7 @@ TEST(GroupFigures, AccuracyOfCellsByHand) {
 }
 
 TEST(GroupFigures, WithoutLabelsOnlySelectionIsTold) {
-  Problem p = problem(1000, 2, 7);
+  FigureProblem p = problem(1000, 2, 7);
   p.scored.y.clear();
   const GroupReport r = report(p);
   EXPECT_TRUE(rate(r, 0, "selection_rate").value.defined());
@@ -210,7 +211,7 @@ TEST(GroupFigures, WithoutLabelsOnlySelectionIsTold) {
 }
 
 TEST(GroupFigures, DifferentialFairnessByHand) {
-  const Problem p = problem(3000, 2, 8);
+  const FigureProblem p = problem(3000, 2, 8);
   std::vector<std::vector<double>> counts;
   for (const std::int32_t g : {0, 1, 2}) {
     const Confusion c = confusion(p, g);

@@ -18,15 +18,15 @@ namespace {
 constexpr Index kReplicates = 400;
 const std::vector<std::string> kNames = {"x", "y", "z"};
 
-struct Problem {
+struct IntervalProblem {
   Scored scored;
   std::vector<std::int32_t> code;
 };
 
 // Three groups of unlike size whose scores lean upwards with the group.
-Problem problem(Index rows, std::uint64_t seed) {
+IntervalProblem problem(Index rows, std::uint64_t seed) {
   Rng rng(seed, "intervals");
-  Problem p;
+  IntervalProblem p;
   p.scored.p.resize(rows, 2);
   p.scored.favorable = 1;
   for (Index i = 0; i < rows; ++i) {
@@ -42,13 +42,13 @@ Problem problem(Index rows, std::uint64_t seed) {
   return p;
 }
 
-GroupReport report(const Problem& p, const GroupOptions& options) {
+GroupReport report(const IntervalProblem& p, const GroupOptions& options) {
   return group_report(p.scored, "a", kNames, p.code, options, {});
 }
 
 const GroupOptions kBca{.replicates = kReplicates, .intervals = Bootstrap::bca};
 
-std::vector<Index> counts_of(const Problem& p, std::int32_t group) {
+std::vector<Index> counts_of(const IntervalProblem& p, std::int32_t group) {
   std::vector<Index> c(6, 0);  // tp, fp, tn, fn
   for (std::size_t i = 0; i < p.code.size(); ++i)
     if (p.code[i] == group)
@@ -65,7 +65,7 @@ Confusion confusion(const std::vector<Index>& c) {
 using Figure3 = std::function<double(const std::vector<Confusion>&)>;
 
 // BCa of a figure of some groups, the jackknife row by row: every row is left out.
-Interval by_rows(const Problem& p, const std::vector<std::int32_t>& groups,
+Interval by_rows(const IntervalProblem& p, const std::vector<std::int32_t>& groups,
                  const Figure3& figure, double confidence) {
   std::vector<std::vector<Index>> counts;
   std::vector<CountTables> drawn;
@@ -85,7 +85,7 @@ Interval by_rows(const Problem& p, const std::vector<std::int32_t>& groups,
     std::vector<double> without;
     for (std::size_t i = 0; i < p.code.size(); ++i) {
       if (p.code[i] != groups[k]) continue;
-      Problem one;
+      IntervalProblem one;
       one.scored.y = {p.scored.y[i]};
       one.scored.decision = {p.scored.decision[i]};
       one.code = {p.code[i]};
@@ -120,7 +120,7 @@ void expect_same(const Interval& found, const Interval& expected, const std::str
 }
 
 TEST(GroupIntervals, BcaLeavesOutEveryRow) {
-  const Problem p = problem(1400, 1);
+  const IntervalProblem p = problem(1400, 1);
   const GroupReport r = report(p, kBca);
   ASSERT_EQ(r.reference, 0);
   for (std::size_t g = 0; g < 3; ++g) {
@@ -159,7 +159,7 @@ TEST(GroupIntervals, BcaLeavesOutEveryRow) {
 }
 
 TEST(GroupIntervals, SaySoWhereTheyAreNotBootstrapped) {
-  const Problem p = problem(1400, 2);
+  const IntervalProblem p = problem(1400, 2);
   for (const Bootstrap kind : {Bootstrap::percentile, Bootstrap::bca}) {
     const GroupReport r = report(p, {.replicates = kReplicates, .intervals = kind});
     const IntervalKind resampled =
@@ -177,7 +177,7 @@ TEST(GroupIntervals, SaySoWhereTheyAreNotBootstrapped) {
 
 // Mean scores of two groups: own draws, own jackknife.
 TEST(GroupIntervals, BcaOfMeanScoresAgreesWithResampledRows) {
-  const Problem p = problem(700, 3);
+  const IntervalProblem p = problem(700, 3);
   const GroupReport r =
       report(p, {.replicates = 8000, .by_name = false, .intervals = Bootstrap::bca});
   for (const bool positives : {false, true}) {
@@ -286,7 +286,7 @@ TEST(FlipIntervals, BcaFromBinsIsNearThatOfThePairs) {
 }
 
 TEST(GroupPermutations, AreThoseOfEachCriterionAlone) {
-  const Problem p = problem(1400, 5);
+  const IntervalProblem p = problem(1400, 5);
   const GroupReport r = report(p, {.replicates = 50, .permutations = 300});
   const Confusion reference = confusion(counts_of(p, 0));
   for (const CriterionInfo& info : group_criteria()) {
@@ -327,7 +327,7 @@ TEST(GroupPermutations, HoldTheirLevel) {
   constexpr int kRuns = 100;
   for (int run = 0; run < kRuns; ++run) {
     Rng rng(static_cast<std::uint64_t>(run), "level");
-    Problem p;
+    IntervalProblem p;
     p.scored.p.resize(300, 2);
     p.scored.favorable = 1;
     for (Index i = 0; i < 300; ++i) {

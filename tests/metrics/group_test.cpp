@@ -13,7 +13,7 @@
 namespace fmd {
 namespace {
 
-struct Problem {
+struct GroupProblem {
   Scored scored;
   std::vector<std::int32_t> code;
 
@@ -30,9 +30,9 @@ struct Problem {
 };
 
 // Two groups: A has 40 of 60 positives chosen and 10 of 40 negatives; B 30 of 50, 5 of 50.
-Problem two_groups() {
-  Problem problem{.scored = {.p = Matrix(0, 2), .y = {}, .decision = {}, .favorable = 1},
-                  .code = {}};
+GroupProblem two_groups() {
+  GroupProblem problem{
+      .scored = {.p = Matrix(0, 2), .y = {}, .decision = {}, .favorable = 1}, .code = {}};
   problem.add(40, 0, 0.9, 1);
   problem.add(20, 0, 0.3, 1);
   problem.add(10, 0, 0.6, 0);
@@ -44,10 +44,11 @@ Problem two_groups() {
   return problem;
 }
 
-Problem random_problem(Index rows, std::int32_t groups, std::uint64_t seed) {
+GroupProblem random_problem(Index rows, std::int32_t groups, std::uint64_t seed) {
   Rng rng(seed, "groups");
-  Problem problem{.scored = {.p = Matrix(rows, 2), .y = {}, .decision = {}, .favorable = 1},
-                  .code = {}};
+  GroupProblem problem{
+      .scored = {.p = Matrix(rows, 2), .y = {}, .decision = {}, .favorable = 1},
+      .code = {}};
   for (Index i = 0; i < rows; ++i) {
     const double p1 = rng.uniform();
     problem.scored.p.row(i) << 1 - p1, p1;
@@ -58,7 +59,7 @@ Problem random_problem(Index rows, std::int32_t groups, std::uint64_t seed) {
   return problem;
 }
 
-GroupReport report_of(const Problem& problem, const std::vector<std::string>& values,
+GroupReport report_of(const GroupProblem& problem, const std::vector<std::string>& values,
                       const GroupOptions& options = {}, const Exec& exec = {}) {
   return group_report(problem.scored, "a", values, problem.code, options, exec);
 }
@@ -119,7 +120,7 @@ TEST(GroupReport, SoftMeasuresByHand) {
 }
 
 TEST(GroupReport, SmallGroupsAreListedAndNotCompared) {
-  Problem problem = two_groups();
+  GroupProblem problem = two_groups();
   problem.add(99, 2, 0.9, 1);
   problem.add(7, -1, 0.9, 1);
   const auto report = report_of(problem, {"A", "B", "C", "D"});
@@ -135,7 +136,7 @@ TEST(GroupReport, SmallGroupsAreListedAndNotCompared) {
 }
 
 TEST(GroupReport, ComparisonsAreAdjustedForTheirNumber) {
-  Problem problem = two_groups();
+  GroupProblem problem = two_groups();
   problem.add(150, 2, 0.9, 1);
   problem.add(150, 2, 0.1, 0);
   const auto report = report_of(problem, {"A", "B", "C"});
@@ -163,7 +164,7 @@ TEST(GroupReport, AReferenceCanBeAskedFor) {
 }
 
 TEST(GroupReport, UndefinedMeasuresSayWhy) {
-  Problem small = two_groups();
+  GroupProblem small = two_groups();
   const auto few = report_of(small, {"A", "B"}, {.min_rows = 101});
   EXPECT_EQ(few.find("demographic_parity")->reason,
             "fewer than two groups have >= 101 rows");
@@ -185,7 +186,7 @@ TEST(GroupReport, UndefinedMeasuresSayWhy) {
 }
 
 TEST(GroupReport, NoLabelsAndNoFavourableClass) {
-  Problem problem = two_groups();
+  GroupProblem problem = two_groups();
   problem.scored.y.clear();
   const auto unlabelled = report_of(problem, {"A", "B"});
   EXPECT_TRUE(unlabelled.find("demographic_parity")->value.defined());
@@ -207,7 +208,7 @@ TEST(GroupReport, NoLabelsAndNoFavourableClass) {
 }
 
 TEST(GroupReport, ManyPairsTakeTheEndsFromTheSpread) {
-  const Problem problem = random_problem(4000, 12, 5);
+  const GroupProblem problem = random_problem(4000, 12, 5);
   std::vector<std::string> values;
   for (int g = 0; g < 12; ++g) values.emplace_back(1, static_cast<char>('a' + g));
   const auto report = report_of(problem, values, {.replicates = 500});
@@ -222,9 +223,9 @@ TEST(GroupReport, ManyPairsTakeTheEndsFromTheSpread) {
 
 RC_GTEST_PROP(GroupReport, TheOrderOfRowsDoesNotMatter, ()) {
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-  const Problem problem = random_problem(120, 3, seed);
+  const GroupProblem problem = random_problem(120, 3, seed);
   Rng rng(seed, "order");
-  Problem other = problem;
+  GroupProblem other = problem;
   const auto order = permutation(120, rng);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto from = static_cast<std::size_t>(order[i]);
@@ -245,8 +246,8 @@ RC_GTEST_PROP(GroupReport, TheOrderOfRowsDoesNotMatter, ()) {
 
 RC_GTEST_PROP(GroupReport, RenumberingTheGroupsPermutesThem, ()) {
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-  const Problem problem = random_problem(120, 3, seed);
-  Problem turned = problem;  // A B C -> C A B
+  const GroupProblem problem = random_problem(120, 3, seed);
+  GroupProblem turned = problem;  // A B C -> C A B
   for (auto& c : turned.code) c = c < 0 ? c : (c + 1) % 3;
   const GroupOptions first{.replicates = 60, .min_rows = 5, .min_label = 2, .reference = 0};
   GroupOptions second = first;
@@ -266,7 +267,7 @@ RC_GTEST_PROP(GroupReport, RenumberingTheGroupsPermutesThem, ()) {
 }
 
 TEST(GroupReport, ThreadsDoNotChangeABit) {
-  const Problem problem = random_problem(3000, 2, 9);
+  const GroupProblem problem = random_problem(3000, 2, 9);
   const auto alone = report_of(problem, {"A", "B"}, {.replicates = 100});
   for (const int threads : {1, 2, 4}) {
     ThreadPool pool(threads);
@@ -280,7 +281,7 @@ TEST(GroupReport, ThreadsDoNotChangeABit) {
 }
 
 TEST(GroupReport, WrongUseIsNamed) {
-  Problem problem = two_groups();
+  GroupProblem problem = two_groups();
   EXPECT_ERROR(report_of(problem, {"A", "B"}, {.reference = 2}), ErrorKind::bad_option,
                "reference is 2");
   EXPECT_ERROR(report_of(problem, {"A"}), ErrorKind::bad_shape, "the group 1, there are 1");

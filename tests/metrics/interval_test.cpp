@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "fmd/core/error.h"
+#include "metrics/statistics/distributions.h"
 #include "support/close.h"
 
 namespace fmd {
@@ -92,6 +93,25 @@ TEST(RateRatio, NoHitsAtTheTopAreZeroAndBelowUndefined) {
   EXPECT_GT(zero.high, 0);
   EXPECT_LT(zero.high, 0.5);
   EXPECT_FALSE(rate_ratio(3, 50, 0, 50, 0.95).defined());
+}
+
+TEST(BetaInterval, HoldsItsProbability) {
+  for (const auto& [k, n] : {std::pair<Index, Index>{0, 10},
+                             {10, 10},
+                             {3, 17},
+                             {900, 1000},
+                             {3'000'000, 10'000'000}}) {
+    const Interval found = beta_interval(k, n, 0.9);
+    const double a = static_cast<double>(k) + 0.5, b = static_cast<double>(n - k) + 0.5;
+    EXPECT_NEAR(beta_probability(found.low, a, b), 0.05, 1e-8);
+    EXPECT_NEAR(beta_probability(found.high, a, b), 0.95, 1e-8);
+  }
+  // Beta(1, 1) is uniform; Beta(2, 1) has the distribution function x^2.
+  EXPECT_NEAR(beta_interval(1, 1, 0.9, 1).low, std::sqrt(0.05), 1e-14);
+  EXPECT_NEAR(beta_interval(1, 1, 0.9, 1).high, std::sqrt(0.95), 1e-14);
+  EXPECT_FALSE(beta_interval(0, 0, 0.9).defined());
+  EXPECT_ERROR(beta_interval(3, 2, 0.9), ErrorKind::bad_option, "3 of 2");
+  EXPECT_ERROR(beta_interval(1, 2, 0.9, 0), ErrorKind::bad_option, "prior is 0");
 }
 
 TEST(Percentile, IsLinearBetweenNeighbours) {

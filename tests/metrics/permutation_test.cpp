@@ -1,73 +1,23 @@
+#include "fmd/metrics/permutation.h"
+
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <gtest/gtest.h>
 
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
-#include "fmd/metrics/testing.h"
-#include "metrics/binomial.h"
+#include "metrics/examples.h"
 #include "support/close.h"
 
 namespace fmd {
 namespace {
-
-const Confusion kU{.tp = 30, .fp = 5, .tn = 45, .fn = 20};
-const Confusion kP{.tp = 40, .fp = 10, .tn = 30, .fn = 20};
-
-double choose(Index n, Index k) {
-  double value = 1;
-  for (Index i = 1; i <= k; ++i)
-    value *= static_cast<double>(n - k + i) / static_cast<double>(i);
-  return value;
-}
 
 double selection_gap(const GroupCounts& table) {
   const auto rate = [](const std::vector<Index>& g) {
     return static_cast<double>(g[1]) / static_cast<double>(g[0] + g[1]);
   };
   return rate(table[0]) - rate(table[1]);
-}
-
-TEST(Hypergeometric, HasItsDistribution) {
-  struct Case {
-    Index total, marked, drawn;
-  };
-  for (const Case& c : {Case{10, 4, 5}, {10, 8, 7}, {30, 3, 29}, {200, 90, 60}}) {
-    const int draws = 200000;
-    std::map<Index, double> seen;
-    Rng rng(3, "test");
-    for (int i = 0; i < draws; ++i)
-      seen[hypergeometric(c.total, c.marked, c.drawn, rng)] += 1.0 / draws;
-    double sum = 0;
-    for (Index k = 0; k <= c.drawn; ++k) {
-      if (k > c.marked || c.drawn - k > c.total - c.marked) {
-        EXPECT_EQ(seen.count(k), 0u);
-        continue;
-      }
-      const double p = choose(c.marked, k) * choose(c.total - c.marked, c.drawn - k) /
-                       choose(c.total, c.drawn);
-      sum += p;
-      EXPECT_NEAR(seen[k], p, 5 * std::sqrt(p / draws) + 5.0 / draws) << k;
-    }
-    EXPECT_NEAR(sum, 1, 1e-9);
-  }
-}
-
-TEST(Hypergeometric, OfMillionsHasItsMeanAndSpread) {
-  Rng rng(1, "test");
-  const Index total = 20'000'000, marked = 7'000'000, drawn = 4'000'000;
-  double sum = 0, squares = 0;
-  const int draws = 2000;
-  const double mean = 1.4e6, variance = 1.4e6 * 0.65 * (16.0 / 20);
-  for (int i = 0; i < draws; ++i) {
-    const double x = static_cast<double>(hypergeometric(total, marked, drawn, rng)) - mean;
-    sum += x / draws;
-    squares += x * x / draws;
-  }
-  EXPECT_NEAR(sum, 0, 5 * std::sqrt(variance / draws));
-  EXPECT_NEAR(squares / variance, 1, 5 * std::sqrt(2.0 / draws));
 }
 
 // All ways of dealing the rows out: the exact p-value.
@@ -168,23 +118,6 @@ TEST(PermutationTest, RefusesWrongTables) {
                ErrorKind::bad_shape, "stratum");
   EXPECT_ERROR(permutation_test({{1, 2}, {3, 4}}, {}, selection_gap, 0, {}),
                ErrorKind::bad_option, "permutations is 0");
-}
-
-TEST(AdjustedPValues, ByHand) {
-  const std::vector<double> p{0.01, kUndefined, 0.04, 0.03, 0.005};
-  const auto h = holm(p), b = benjamini_hochberg(p);
-  EXPECT_TRUE(std::isnan(h[1]) && std::isnan(b[1]));
-  EXPECT_NEAR(h[4], 0.02, 1e-15);
-  EXPECT_NEAR(h[0], 0.03, 1e-15);
-  EXPECT_NEAR(h[3], 0.06, 1e-15);
-  EXPECT_NEAR(h[2], 0.06, 1e-15);
-  EXPECT_NEAR(b[4], 0.02, 1e-15);
-  EXPECT_NEAR(b[0], 0.02, 1e-15);
-  EXPECT_NEAR(b[3], 0.04, 1e-15);
-  EXPECT_NEAR(b[2], 0.04, 1e-15);
-  EXPECT_TRUE(holm({}).empty());
-  EXPECT_ERROR(holm({1.5}), ErrorKind::bad_option, "p is 1.5");
-  EXPECT_ERROR(benjamini_hochberg({-0.1}), ErrorKind::bad_option, "p is -0.1");
 }
 
 }  // namespace

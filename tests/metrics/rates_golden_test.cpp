@@ -13,7 +13,7 @@
 #include "fmd/metrics/intersectional.h"
 #include "fmd/metrics/score_curve.h"
 #include "fmd/metrics/testing.h"
-#include "metrics/binomial.h"
+#include "metrics/statistics/distributions.h"
 #include "support/close.h"
 
 namespace fmd {

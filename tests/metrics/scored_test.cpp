@@ -6,23 +6,17 @@
 #include <rapidcheck/gtest.h>
 
 #include "fmd/core/error.h"
+#include "metrics/examples.h"
 #include "support/close.h"
 
 namespace fmd {
 namespace {
 
-Matrix two(const std::vector<double>& p1) {
-  Matrix p(static_cast<Index>(p1.size()), 2);
-  for (Index i = 0; i < p.rows(); ++i) {
-    p(i, 1) = p1[static_cast<std::size_t>(i)];
-    p(i, 0) = 1 - p(i, 1);
-  }
-  return p;
-}
-
 Scored scored(const std::vector<double>& p1, std::vector<std::int32_t> y) {
-  return {
-      .p = two(p1), .y = std::move(y), .decision = decide(two(p1), 0.5), .favorable = 1};
+  return {.p = two_classes(p1),
+          .y = std::move(y),
+          .decision = decide(two_classes(p1), 0.5),
+          .favorable = 1};
 }
 
 double share_answered(const Matrix& p, double threshold) {
@@ -33,25 +27,27 @@ double share_answered(const Matrix& p, double threshold) {
 }
 
 TEST(Decide, TwoClassesByThresholdMoreByTheFirstLargest) {
-  EXPECT_EQ(decide(two({0.2, 0.3, 0.29999}), 0.3), (std::vector<std::int32_t>{0, 1, 0}));
+  EXPECT_EQ(decide(two_classes({0.2, 0.3, 0.29999}), 0.3),
+            (std::vector<std::int32_t>{0, 1, 0}));
   Matrix p(3, 3);
   p << 0.2, 0.5, 0.3, 0.4, 0.2, 0.4, 0.1, 0.1, 0.8;
   EXPECT_EQ(decide(p, 0.99), (std::vector<std::int32_t>{1, 0, 2}));
 }
 
 TEST(ThresholdForRate, LiesHalfWayBetweenTheScoresThatItDivides) {
-  EXPECT_CLOSE(threshold_for_rate(two({0.1, 0.2, 0.6, 0.9}), 0.5), 0.4, 1e-15);
-  EXPECT_CLOSE(threshold_for_rate(two({0.1, 0.2, 0.6, 0.9}), 0.25), 0.75, 1e-15);
+  EXPECT_CLOSE(threshold_for_rate(two_classes({0.1, 0.2, 0.6, 0.9}), 0.5), 0.4, 1e-15);
+  EXPECT_CLOSE(threshold_for_rate(two_classes({0.1, 0.2, 0.6, 0.9}), 0.25), 0.75, 1e-15);
 }
 
 TEST(ThresholdForRate, EqualScoresAreAnsweredAlike) {
-  const Matrix p = two({0.1, 0.5, 0.5, 0.5, 0.5, 0.9});
+  const Matrix p = two_classes({0.1, 0.5, 0.5, 0.5, 0.5, 0.9});
   EXPECT_CLOSE(share_answered(p, threshold_for_rate(p, 0.3)), 1.0 / 6, 1e-15);
   EXPECT_CLOSE(share_answered(p, threshold_for_rate(p, 0.7)), 5.0 / 6, 1e-15);
 }
 
 TEST(ThresholdForRate, AllAndNone) {
-  for (const Matrix& p : {two({0, 0.5, 1}), two({0.3, 0.3}), two({1, 1}), two({0, 0})}) {
+  for (const Matrix& p : {two_classes({0, 0.5, 1}), two_classes({0.3, 0.3}),
+                          two_classes({1, 1}), two_classes({0, 0})}) {
     EXPECT_EQ(share_answered(p, threshold_for_rate(p, 0)), 0);
     EXPECT_EQ(share_answered(p, threshold_for_rate(p, 1)), 1);
   }
@@ -65,14 +61,17 @@ RC_GTEST_PROP(ThresholdForRate, DistinctScoresGiveTheRateToWithinHalfARow, ()) {
   std::sort(p1.begin(), p1.end());
   p1.erase(std::unique(p1.begin(), p1.end()), p1.end());
   const double rows = static_cast<double>(p1.size());
-  const double share = share_answered(two(p1), threshold_for_rate(two(p1), rate));
+  const double share =
+      share_answered(two_classes(p1), threshold_for_rate(two_classes(p1), rate));
   RC_ASSERT(std::abs(share - rate) <= 0.5 / rows + 1e-12);
 }
 
 TEST(ThresholdForRate, Errors) {
-  EXPECT_ERROR(threshold_for_rate(two({0.5}), 1.5), ErrorKind::bad_option, "rate is 1.5");
+  EXPECT_ERROR(threshold_for_rate(two_classes({0.5}), 1.5), ErrorKind::bad_option,
+               "rate is 1.5");
   EXPECT_ERROR(threshold_for_rate(Matrix(0, 2), 0.5), ErrorKind::bad_data, "0 rows");
-  EXPECT_ERROR(threshold_for_rate(two({kUndefined}), 0.5), ErrorKind::bad_value, "row 0");
+  EXPECT_ERROR(threshold_for_rate(two_classes({kUndefined}), 0.5), ErrorKind::bad_value,
+               "row 0");
 }
 
 TEST(Accuracy, CountsRowsWithLabels) {

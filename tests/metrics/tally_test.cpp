@@ -17,7 +17,7 @@ namespace {
 static_assert(Accumulator<Tally>);
 
 // Rows with two attributes of 2 and `values` values, some of them and some labels missing.
-struct Problem {
+struct TallyProblem {
   Scored scored;
   std::vector<std::int32_t> a, b;
   std::vector<float> weight;
@@ -46,9 +46,9 @@ struct Problem {
   }
 };
 
-Problem problem(Index rows, Index classes, Index values, std::uint64_t seed) {
+TallyProblem problem(Index rows, Index classes, Index values, std::uint64_t seed) {
   Rng rng(seed, "tally");
-  Problem p;
+  TallyProblem p;
   p.values = {2, values};
   p.scored.p.resize(rows, classes);
   p.scored.favorable = static_cast<int>(classes) - 1;
@@ -71,7 +71,7 @@ struct Brute {
 
 using Key = std::pair<Index, std::int32_t>;  // group, label
 
-std::map<Key, Brute> count(const Problem& p,
+std::map<Key, Brute> count(const TallyProblem& p,
                            const std::function<Index(std::size_t)>& group) {
   std::map<Key, Brute> all;
   for (std::size_t i = 0; i < p.scored.y.size(); ++i) {
@@ -96,7 +96,8 @@ std::map<Key, Brute> count(const Problem& p,
   return all;
 }
 
-void expect_counts(const Problem& p, const Tally& tally, std::vector<Index> attributes) {
+void expect_counts(const TallyProblem& p, const Tally& tally,
+                   std::vector<Index> attributes) {
   const Index width = p.values[1];
   const auto group = [&](std::size_t i) -> Index {
     if (attributes.size() == 2)
@@ -133,7 +134,7 @@ Bytes bytes_of(const Tally& tally) {
   return out.take();
 }
 
-Tally by_blocks(const Problem& p, const std::vector<Index>& borders) {
+Tally by_blocks(const TallyProblem& p, const std::vector<Index>& borders) {
   Tally sum(p.plan());
   for (std::size_t k = 0; k + 1 < borders.size(); ++k) {
     Tally part(p.plan());
@@ -146,7 +147,7 @@ Tally by_blocks(const Problem& p, const std::vector<Index>& borders) {
 TEST(Tally, CountsAsALoopOverTheRowsDoes) {
   for (const Index classes : {2, 4}) {
     for (const Index values : {3, 700}) {  // a table of all attributes, and one of each two
-      const Problem p = problem(9000, classes, values, 3);
+      const TallyProblem p = problem(9000, classes, values, 3);
       const Tally t = tally(p.plan(), p.all(), {});
       EXPECT_EQ(t.rows(), 9000);
       expect_counts(p, t, {0});
@@ -157,7 +158,7 @@ TEST(Tally, CountsAsALoopOverTheRowsDoes) {
 }
 
 TEST(Tally, WeightsAreSummedTheSameWay) {
-  Problem p = problem(3000, 2, 5, 4);
+  TallyProblem p = problem(3000, 2, 5, 4);
   Rng rng(1, "weights");
   for (Index i = 0; i < 3000; ++i)
     p.weight.push_back(i % 7 == 0 ? 0.0F : static_cast<float>(1000 * rng.uniform() + 0.01));
@@ -167,13 +168,13 @@ TEST(Tally, WeightsAreSummedTheSameWay) {
 }
 
 TEST(Tally, AnyBordersAndAnyThreadsGiveTheSameBits) {
-  const Problem p = problem(20000, 2, 4, 5);
+  const TallyProblem p = problem(20000, 2, 4, 5);
   const Bytes whole = bytes_of(by_blocks(p, {0, 20000}));
   EXPECT_EQ(bytes_of(by_blocks(p, {0, 4096, 8192, 20000})), whole);
   EXPECT_EQ(bytes_of(by_blocks(p, {0, 1, 4095, 4097, 12289, 12289, 20000})), whole);
   EXPECT_EQ(bytes_of(by_blocks(p, {0, 8191, 8193, 16385, 20000})), whole);
 
-  Problem many = problem(700000, 2, 4, 6);
+  TallyProblem many = problem(700000, 2, 4, 6);
   many.values.push_back(3);
   std::vector<std::int32_t> c(many.a.size(), 2);
   ScoredBlock block = many.all();
@@ -186,7 +187,7 @@ TEST(Tally, AnyBordersAndAnyThreadsGiveTheSameBits) {
 }
 
 TEST(Tally, MergesInAnyOrder) {
-  const Problem p = problem(12000, 3, 4, 7);
+  const TallyProblem p = problem(12000, 3, 4, 7);
   std::vector<Tally> parts;
   for (const Index first : {0, 4000, 8000}) {
     parts.emplace_back(p.plan());
@@ -216,7 +217,7 @@ TEST(Tally, MergesInAnyOrder) {
 }
 
 TEST(Tally, TravelsAsBytes) {
-  Problem p = problem(5000, 2, 4, 8);
+  TallyProblem p = problem(5000, 2, 4, 8);
   Tally half(p.plan()), rest(p.plan());
   half.add(p.block(0, 2500));
   rest.add(p.block(2500, 5000));
@@ -235,7 +236,7 @@ TEST(Tally, TravelsAsBytes) {
 }
 
 TEST(Tally, HistogramsHoldTheLabelledRows) {
-  const Problem p = problem(4000, 2, 3, 9);
+  const TallyProblem p = problem(4000, 2, 3, 9);
   const Tally t = tally(p.plan(), p.all(), {});
   const Index second[] = {1};
   const auto found = t.histograms(second);
@@ -252,7 +253,7 @@ TEST(Tally, HistogramsHoldTheLabelledRows) {
 }
 
 TEST(Tally, OverallFiguresByHand) {
-  const Problem p = problem(3000, 3, 3, 10);
+  const TallyProblem p = problem(3000, 3, 3, 10);
   const Tally t = tally(p.plan(), p.all(), {});
   long double loss = 0;
   Index known = 0, right = 0;
@@ -269,7 +270,7 @@ TEST(Tally, OverallFiguresByHand) {
 }
 
 TEST(Tally, RowsAreKeptUpToALimit) {
-  const Problem p = problem(3000, 2, 3, 11);
+  const TallyProblem p = problem(3000, 2, 3, 11);
   TallyPlan few = p.plan();
   few.keep_rows = 2999;
   EXPECT_EQ(tally(few, p.all(), {}).kept(), nullptr);
@@ -280,7 +281,7 @@ TEST(Tally, RowsAreKeptUpToALimit) {
 }
 
 TEST(Tally, MomentsGiveNearlyTheIntervalsOfRows) {
-  Problem p = problem(30000, 2, 3, 12);
+  TallyProblem p = problem(30000, 2, 3, 12);
   TallyPlan moments = p.plan();
   moments.keep_rows = 0;
   const Index second[] = {1};
@@ -301,7 +302,7 @@ TEST(Tally, MomentsGiveNearlyTheIntervalsOfRows) {
 
 TEST(Tally, RareLargeScoresAreDrawnFromTheHistogram) {
   // 500 rows a group, 4 of them 1: a sum of these is no normal number, and never below 0.
-  Problem p;
+  TallyProblem p;
   p.values = {2, 1};
   p.scored.p = Matrix::Zero(1000, 2);
   p.scored.favorable = 1;
@@ -329,7 +330,7 @@ TEST(Tally, RareLargeScoresAreDrawnFromTheHistogram) {
 
 TEST(Tally, WeightedRatesHaveTheIntervalOfTheEffectiveRows) {
   // Group 0: 300 rows of weight 1, 100 of weight 3, which are the chosen ones.
-  Problem p;
+  TallyProblem p;
   p.values = {2, 1};
   p.scored.favorable = 1;
   p.scored.p = Matrix::Zero(800, 2);
@@ -357,7 +358,7 @@ TEST(Tally, WeightedRatesHaveTheIntervalOfTheEffectiveRows) {
 }
 
 TEST(Tally, WrongUseIsNamed) {
-  Problem p = problem(10, 2, 3, 13);
+  TallyProblem p = problem(10, 2, 3, 13);
   const auto of = [&] { return tally(p.plan(), p.all(), {}); };
   p.a[3] = 2;
   EXPECT_ERROR(of(), ErrorKind::bad_shape, "the group 2, there are 2");

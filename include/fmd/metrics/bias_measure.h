@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,8 +21,8 @@ struct MeasureRow {
   double weight = 1;
 };
 
-// A differentiable bias B = F(s), s = sum over rows of weighted statistics. That form
-// streams, merges and bootstraps; its gradient needs a second pass: dB/dz = (dF/ds) .
+// A differentiable bias B = F(s), s = sum over rows of weighted statistics. This form can
+// be streamed, merged and bootstrapped. Its gradient needs a second pass: dB/dz = (dF/ds) .
 // (ds/dz).
 class BiasMeasure {
  public:
@@ -43,16 +44,16 @@ struct MeasureOptions {
   double sharpen = 1;  // group measures use sigma(sharpen z): 4 is near a decision
 };
 
-// "co", "co_tv", "consistency" (mean |p - pbar|^2 over all classes), on pairs;
+// On pairs: "co", "co_tv", "consistency" (mean |p - pbar|^2 over all classes). On rows:
 // "demographic_parity_soft" (Eq. 10), "equal_opportunity_soft" (Eq. 11: favourable labels
-// only), "false_positive_soft" (the others), "loss", on rows. Two groups: mean score of
-// group 0 minus group 1 (signed); more: sqrt(sum_g share_g (m_g - m)^2), whose square is
-// the penalty that solve takes. Throws Error(bad_option)
-// that lists the names.
+// only), "false_positive_soft" (unfavourable labels only), "loss". The soft measures of two
+// groups: mean score of group 0 minus that of group 1 (signed). Of more groups:
+// sqrt(sum_g share_g (m_g - m)^2), whose square is the penalty of solve(). Throws
+// Error(bad_option) that lists the names.
 [[nodiscard]] std::unique_ptr<BiasMeasure> make_measure(const std::string& name,
                                                         const MeasureOptions& options = {});
 
-// Pairs that come in parts, each made when it is asked for.
+// Pairs that come in parts. Each part is made when it is asked for.
 class PairParts {
  public:
   virtual ~PairParts() = default;
@@ -60,7 +61,7 @@ class PairParts {
   [[nodiscard]] virtual std::shared_ptr<const PairSet> part(Index number) const = 0;
 };
 
-// What a measure is taken on: pairs, or rows with a group for each entry of rows.X (-1 =
+// What a measure is computed on: pairs, or rows with a group for each entry of rows.X (-1 =
 // none).
 struct MeasureData {
   const PairSet* pairs = nullptr;
@@ -74,6 +75,7 @@ struct MeasureValue {
   Vector gradient;  // dB/dtheta; empty when not asked for
 };
 
+// Throws Error (bad_option, bad_shape; bad_data where there is nothing to measure).
 [[nodiscard]] MeasureValue evaluate(const BiasMeasure& measure, const MeasureData& data,
                                     const Head& head, const Vector& theta, bool gradient,
                                     const Exec& exec);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,21 +10,21 @@
 
 namespace fmd {
 
-// Scores of both sides of pairs (Eq. 3-4). Pair i belongs to source row unit[i]; pairs of a
+// Scores of both sides of pairs (Eq. 3-4). Pair i belongs to source row unit[i]. Pairs of a
 // unit are adjacent.
 struct PairScores {
   Matrix p, pbar;               // pairs x classes
   std::vector<std::int32_t> y;  // class whose probability counts; -1 or empty = unknown
   std::vector<std::int32_t> decision, decision_bar;
   std::vector<Index> unit;
-  std::vector<float> weight;  // > 0; sums to 1 per unit; empty = all pairs of a unit alike
+  std::vector<float> weight;  // > 0; sums to 1 per unit; empty = equal within a unit
   std::vector<std::int32_t> from, to;  // attribute values; empty for given pairs
 };
 
 struct FlipOptions {
   double confidence = 0.95;
   Index replicates = 1000;
-  Index min_rows = 100;  // values with fewer rows stay out of co_large and co_worst
+  Index min_rows = 100;  // values with fewer rows stay out of co_large and worst
   Bootstrap intervals = Bootstrap::percentile;
 };
 
@@ -35,17 +36,17 @@ struct FlipCell {
   // Mean p_k(to) - p_k(from); k = class 1 of two, the label's class of more.
   double signed_change = 0;
   double flip_rate = 0;
-  bool masked = false;  // kept out of what is shown, see masked() in audit_report.h
+  bool masked = false;  // not shown, see masked() in audit_report.h
 };
 
-// A figure beside the gap: see PairGaps.
+// A figure beside the flip gap: see PairGaps.
 struct FlipFigure {
   std::string name;
-  Index label = -1;   // of which rows; -1 = all
+  Index label = -1;   // of the rows with this label; -1 = all rows
   Index rows = 0;     // units that have it
   std::string about;  // name of the label
   Interval value;
-  std::string reason;  // why it is not defined
+  std::string reason;  // why it is undefined
 };
 
 struct FlipReport {
@@ -61,16 +62,16 @@ struct FlipReport {
   std::vector<FlipFigure> figures;  // empty when they were not asked for
 };
 
-// Every figure is a mean over units of the weighted mean over a unit's pairs; bootstrap
-// resamples units. Pairs without a label are left out of co, and so out of co_large and the
-// cells' co, when there are more than two classes. Two classes: co = co_tv, with or without
-// labels. values: number of the attribute's values. Cost: twice replicates x units draws
-// (see bootstrap_sums). Throws Error (bad_shape, bad_option).
+// Every figure is a mean over units of the weighted mean over a unit's pairs. The bootstrap
+// resamples units. With more than two classes, pairs without a label are left out of co,
+// co_large and the cells' co. With two classes co = co_tv, with or without labels. values:
+// number of the attribute's values. Cost: twice replicates x units draws (see
+// bootstrap_sums). Throws Error (bad_shape, bad_option).
 [[nodiscard]] FlipReport flip_report(const PairScores& scores, Index values,
                                      const FlipOptions& options, const Exec& exec);
 
-// Mean gap per unit, in order of units: what bootstrap and paired comparisons resample.
-// measure: "co" | "co_tv" | "flip_rate". NaN for a unit whose co cannot be told (no label).
+// Mean gap per unit, in order of units. Bootstrap and paired comparisons resample these.
+// measure: "co" | "co_tv" | "flip_rate". NaN for a unit whose co is unknown (no label).
 // Throws Error (bad_shape, bad_option).
 [[nodiscard]] Vector unit_gaps(const PairScores& scores, const std::string& measure);
 

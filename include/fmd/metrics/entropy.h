@@ -7,9 +7,10 @@
 
 namespace fmd {
 
-// Inequality of what people get from a decision. The benefit of a row is b = decision -
-// label + 1: 0 for who was wrongly refused, 1 for who got what the label says, 2 for who
-// was wrongly chosen; with a score in place of the decision it lies between.
+// Inequality of what people get from a decision. The benefit of a row is
+// b = decision - label + 1: 0 for a person who was wrongly refused, 1 for one who got what
+// the label says, 2 for one who was wrongly chosen. With a score in place of the decision
+// the benefit lies in between.
 struct Benefit {
   double value = 0, rows = 0;  // value >= 0
 };
@@ -23,16 +24,18 @@ struct Benefit {
 //   alpha = 1               1/n sum b/mu ln(b/mu)      (Theil index; 0 ln 0 = 0)
 //   alpha = 0               -1/n sum ln(b/mu)          (mean log deviation)
 //
-// Undefined without rows, when nobody has a benefit, and for alpha <= 0 when a row has none
-// (it would be infinite). Throws Error(bad_option) for negative or NaN values or rows.
+// Undefined without rows, when nobody has a benefit, and for alpha <= 0 when one row has no
+// benefit (the index would be infinite). Throws Error(bad_option) for negative or NaN
+// values or rows.
 [[nodiscard]] double generalized_entropy(const std::vector<Benefit>& benefits,
                                          double alpha = 2);
 [[nodiscard]] double theil_index(const std::vector<Benefit>& benefits);  // alpha = 1
 // Standard deviation / mean of b = sqrt(2 GEI(2)).
 [[nodiscard]] double coefficient_of_variation(const std::vector<Benefit>& benefits);
 
-// The part of the index that lies between groups: every row has its group's mean benefit.
-// The rest lies within groups. groups[g]: benefits of group g; empty ones are left out.
+// The part of the index that lies between groups: every row gets the mean benefit of its
+// group. The rest lies within groups. groups[g]: benefits of group g; empty groups are left
+// out.
 [[nodiscard]] double between_group_entropy(const std::vector<std::vector<Benefit>>& groups,
                                            double alpha = 2);
 

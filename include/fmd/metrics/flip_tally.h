@@ -7,55 +7,30 @@
 #include "fmd/core/exact_sum.h"
 #include "fmd/core/exec.h"
 #include "fmd/metrics/counterfactual.h"
+#include "fmd/metrics/gap_bins.h"
 #include "fmd/metrics/pair_gaps.h"
 
 namespace fmd {
 
-// What a tally of pairs counts. Tallies that are merged have equal plans.
+// What a tally of pairs counts. Only tallies with equal plans can be merged.
 struct FlipPlan {
   Index classes = 2;
   Index values = 0;      // of the attribute
   bool by_value = true;  // false: given pairs, without from and to
-  bool figures = true;   // those of PairGaps too; they take a few logarithms a pair
-  // Up to so many the pairs are kept, for exact bootstrap.
+  bool figures = true;   // also those of PairGaps; they take a few logarithms a pair
+  // Up to this many units and pairs, the pairs are kept for an exact bootstrap.
   Index keep_units = 200'000, keep_pairs = 4'000'000;
 
   bool operator==(const FlipPlan&) const = default;
 };
 
-// Gaps between 0 and 1, counted by size: in each power of two their number, sum and sum of
-// squares. Enough for the mean, and for bootstrapping it at any number of gaps.
-class GapBins {
- public:
-  static constexpr std::size_t kBins = 32;  // below 2^-31, then one for each power of two
-
-  void add(double gap);
-  void merge(const GapBins& other);
-  void save(ByteWriter& out) const;
-  void load(ByteReader& in);
-
-  [[nodiscard]] Index count() const;
-  [[nodiscard]] double mean() const;
-  [[nodiscard]] double variance() const;
-  // Mean of the gaps with its interval when the rows that have one, and `others` that have
-  // none, are resampled: bins by multinomial draws, within a bin by the normal distribution
-  // with its mean and variance. Acceleration of BCa: from the same two moments.
-  [[nodiscard]] Interval interval(Index others, double confidence, Index replicates,
-                                  const Exec& exec,
-                                  Bootstrap intervals = Bootstrap::percentile) const;
-
- private:
-  std::vector<Index> count_;  // empty before the first gap
-  std::vector<ExactSum> sum_, squares_;
-};
-
 // Everything that an audit says of pairs, as sums that blocks are added to. All sums are
-// exact, so merging in any order gives the same figures to the bit; see Tally.
+// exact: merging in any order gives the same figures, bit for bit. See Tally.
 class FlipTally {
  public:
   explicit FlipTally(FlipPlan plan = {});
 
-  // Pairs of a unit stand in one block. Throws Error (bad_shape, bad_option, bad_value).
+  // All pairs of a unit are in one block. Throws Error (bad_shape, bad_option, bad_value).
   void add(const PairScores& block);
   void merge(const FlipTally& other);  // throws Error(bad_shape) when the plans differ
   void save(ByteWriter& out) const;
@@ -69,8 +44,8 @@ class FlipTally {
   friend FlipReport flip_report(const FlipTally& tally, const FlipOptions& options,
                                 const Exec& exec);
 
-  // What pairs contribute. change is NaN where the label would have to be known and is not;
-  // its size is the gap.
+  // What pairs contribute. The gap is the size of change. change is NaN where the label is
+  // needed and is not known.
   struct Kept {
     std::vector<Index> unit_pairs;  // number of pairs of each unit
     std::vector<double> change, tv;
@@ -103,9 +78,9 @@ class FlipTally {
 };
 
 // See flip_report in counterfactual.h. Up to keep_units units and keep_pairs pairs, figures
-// and bootstrap are those of the pairs themselves. Above, intervals come from GapBins, and
-// that of co_large is on the safe side: the gaps of a row towards different values are
-// taken to rise and fall together, and its pairs to have equal weights.
+// and bootstrap are those of the pairs themselves. Above that, intervals come from GapBins.
+// That of co_large is then on the safe side: it assumes that the gaps of a row towards
+// different values rise and fall together, and that its pairs have equal weights.
 [[nodiscard]] FlipReport flip_report(const FlipTally& tally, const FlipOptions& options,
                                      const Exec& exec);
 

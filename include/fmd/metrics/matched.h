@@ -20,13 +20,13 @@ struct MatchedResult {
   Interval co, floor, excess;  // means over rows; excess = co - floor, paired by pair
 };
 
-// Rows serve several times, as sources and as partners, so pairs are not independent: the
-// variance of a mean sums the products of any two pairs that share a row. Intervals are
-// value +- z times its root. Throws Error (bad_shape, bad_option).
+// A row is used several times, as source and as partner, so pairs are not independent. The
+// variance of a mean therefore sums the products of any two pairs that share a row.
+// Intervals are value +- z times its root. Throws Error (bad_shape, bad_option).
 [[nodiscard]] MatchedResult matched_result(const MatchedGaps& gaps, double confidence);
 
-// The mean over rows of `value`, pair i involving the rows rows[k][i] for each k; rows[0]
-// is the source whose pairs' weights sum to 1.
+// The mean over rows of `value`. Pair i involves the rows rows[k][i] for each k. rows[0] is
+// the source; the weights of its pairs sum to 1.
 [[nodiscard]] Interval shared_mean(const Vector& value, const std::vector<float>& weight,
                                    const std::vector<const std::vector<Index>*>& rows,
                                    double confidence);

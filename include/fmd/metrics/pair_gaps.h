@@ -9,7 +9,7 @@
 
 namespace fmd {
 
-// Mean and spread of figures of up to 2^20, added in any order to the same bits.
+// Mean and spread of figures of up to 2^20. The order of adding changes no bit.
 class ExactMoments {
  public:
   void add(double x);
@@ -25,24 +25,25 @@ class ExactMoments {
   ExactSum rises_, falls_, squares_;
 };
 
-// What is told of pairs beside the flip gap, as sums that blocks are added to. A unit (the
-// pairs of one row) counts once, by the weighted mean of its pairs; quantiles and the
-// largest are of pairs. With p of class 1 of two, or of the label's class of more:
+// Figures of pairs beside the flip gap, as sums that blocks are added to. A unit (the pairs
+// of one row) counts once, by the weighted mean of its pairs. Quantiles and the largest gap
+// are over pairs. p is the probability of class 1 of two classes, or of the label's class
+// of more:
 //
-//   signed_change     mean p(cbar) - p(c): which way flips go
+//   signed_change     mean p(cbar) - p(c): the direction of flips
 //   log_odds_gap      mean |logit p(cbar) - logit p(c)|, p within [2^-52, 1 - 2^-52]
 //                     (counterfactual token fairness of text models)
 //   co_label          co of the rows of one label (of the favourable one: counterfactual
 //                     equality of opportunity)
-//   loss_ratio        mean L(cbar) / L(c), ratios over 2^20 as 2^20 (inFairness)
+//   loss_ratio        mean L(cbar) / L(c), ratios over 2^20 count as 2^20 (inFairness)
 //   gap_q50 ... q99   quantiles of |p(cbar) - p(c)|, to 1/64 of their size; their intervals
 //                     are those of order statistics with units as the number of rows
-//   largest_gap       has no interval: among other rows another would be the largest
+//   largest_gap       has no interval: in other rows another gap would be the largest
 class PairGaps {
  public:
   explicit PairGaps(Index classes = 2);
 
-  // Pairs that require_pairs() has accepted; those of a unit have one label.
+  // Pairs that flip_report() would accept. The pairs of a unit have one label.
   void add(const PairScores& block);
   void merge(const PairGaps& other);
   void save(ByteWriter& out) const;

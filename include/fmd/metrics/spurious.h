@@ -6,15 +6,15 @@
 
 namespace fmd {
 
-// Accuracy by label and attribute: what a model that leans on a spurious attribute gets
-// wrong shows in the cells where label and attribute seldom meet. Cell (y, a) is entry
-// y * attributes + a: rows decided rightly of all rows.
+// Accuracy by label and attribute. A model that uses a spurious attribute is wrong in the
+// cells where this label and this attribute seldom occur together. Cell (y, a) is entry
+// y * attributes + a: rightly decided rows of all rows.
 struct LabelAttributeTable {
   Index labels = 0, attributes = 0;
   std::vector<Share> cells;
 };
 
-// Every figure leaves cells without rows out and is undefined when none is left. Throw
+// Every figure leaves out cells without rows and is undefined when none is left. All throw
 // Error (bad_shape; bad_option for counts that are no share).
 
 // The cell with the smallest accuracy, with its Wilson interval.
@@ -24,24 +24,25 @@ struct WorstCell {
 };
 [[nodiscard]] WorstCell worst_cell(const LabelAttributeTable& table, double confidence);
 
-// Mean accuracy of the cells, each counting alike. Interval: the cells' Wilson intervals
-// put together as Newcombe does for two.
+// Mean accuracy of the cells; all cells count alike. Interval: the Wilson intervals of the
+// cells, put together as Newcombe does for two.
 [[nodiscard]] Interval unbiased_accuracy(const LabelAttributeTable& table,
                                          double confidence);
 
-// Mean weighted by the cells' shares of the training rows, for test sets whose cells are
-// balanced. training: rows per cell. Undefined when a cell with training rows has no rows.
+// Mean weighted by the cells' shares of the training rows, for test sets with balanced
+// cells. training: rows per cell. Undefined when a cell with training rows has no rows.
 [[nodiscard]] Interval reweighted_accuracy(const LabelAttributeTable& table,
                                            const std::vector<double>& training,
                                            double confidence);
 
-// For each label the attribute that goes with it: the one that is most frequent among the
-// label's rows in proportion to its share of all rows, by rows per cell. -1: no rows.
+// For each label the attribute that goes with it: the attribute that is most frequent among
+// the label's rows in proportion to its share of all rows. rows: per cell. -1: the label
+// has no rows.
 [[nodiscard]] std::vector<int> aligned_attributes(Index labels, Index attributes,
                                                   const std::vector<double>& rows);
 
-// Accuracy of rows whose attribute is their label's (bias-aligned), of the others
-// (bias-conflicting), and the first minus the second (Newcombe).
+// Accuracy of rows whose attribute goes with their label (bias-aligned), accuracy of the
+// others (bias-conflicting), and the first minus the second (Newcombe).
 struct AlignedAccuracy {
   Interval aligned, conflicting, gap;
 };

@@ -15,11 +15,11 @@
 
 namespace fmd {
 
-// How many bins of equal width scores are counted in: a multiple of 10, so that the bins of
-// calibration errors are whole numbers of these.
+// Number of score bins, all of equal width. A multiple of 10: a bin of a calibration error
+// is then a whole number of these bins.
 inline constexpr Index kScoreBins = 1000;
 
-// Rows with scores, a block of them or all: views.
+// Views of rows with scores: a block of rows, or all.
 struct ScoredBlock {
   Index rows = 0;
   Index classes = 2;
@@ -30,15 +30,15 @@ struct ScoredBlock {
   std::span<const float> weight;                    // empty = 1
 };
 
-// What a tally counts. Tallies that are merged have equal plans.
+// What a tally counts. Only tallies with equal plans can be merged.
 struct TallyPlan {
   Index classes = 2;
   int favorable = -1;         // class that is good for the person; -1 = none named
   std::vector<Index> values;  // number of values of each attribute
-  bool crossed = true;        // also every two attributes together
+  bool crossed = true;        // also every pair of attributes
   bool labelled = true;       // false: no block has labels
   bool weighted = false;      // true: every block has weights
-  Index keep_rows = 200'000;  // up to here the rows' scores are kept, for exact bootstrap
+  Index keep_rows = 200'000;  // up to here the scores of rows are kept: exact bootstrap
 
   bool operator==(const TallyPlan&) const = default;
 };
@@ -65,7 +65,7 @@ struct GroupTally {
   [[nodiscard]] LabelTally known() const;  // rows with a label
 };
 
-// The score of the favourable class of every row that was kept, by what it belongs to.
+// The score of the favourable class of every kept row, with its label and its groups.
 struct KeptRows {
   std::vector<double> score;
   std::vector<std::int32_t> y;                  // empty: no labels
@@ -73,22 +73,22 @@ struct KeptRows {
 };
 
 // Everything that an audit says of rows, as sums that blocks are added to. The sums are of
-// whole numbers (counts; scores and losses rounded to 2^-50 and 2^-45, which is finer than
-// what rounding leaves of a plain sum), so merging in any order and any grouping gives the
-// same bits: one tally a thread, a file or a machine, or one for all. A tally is no small
-// thing (up to some megabytes with score histograms): do not make one per block, make one
-// per thread or per some 100,000 rows and add blocks to it.
+// whole numbers: counts, and scores and losses rounded to 2^-50 and 2^-45, which is finer
+// than the rounding of a plain sum. So merging in any order and any grouping gives the same
+// bits: make one tally per thread, per file or per machine, or one for all. A tally takes
+// up to some megabytes with its score histograms: do not make one per block. Make one per
+// thread, or one per about 100,000 rows, and add blocks to it.
 //
-// A table group x label x outcome for all attributes at once where that has few cells, else
-// for every two of them; smaller ones are its margins. Memory depends on the plan alone,
-// besides keep_rows.
+// It holds a table group x label x outcome for all attributes at once where that has few
+// cells, otherwise one for every pair of attributes. Smaller tables are its margins. Memory
+// depends only on the plan, and on the rows that are kept.
 class Tally {
  public:
   explicit Tally(TallyPlan plan = {});  // throws Error(bad_option)
 
   // Throws Error (bad_shape: sizes or codes that do not fit the plan; bad_option: labels
   // that are no class; bad_value: scores that are no probability, weights outside 2^-20 ..
-  // 2^20 that are not 0); a tally that threw must not be used any more.
+  // 2^20 that are not 0). After an error the tally must not be used any more.
   void add(const ScoredBlock& block);
   void merge(const Tally& other);  // throws Error(bad_shape) when the plans differ
   void save(ByteWriter& out) const;
@@ -97,20 +97,20 @@ class Tally {
   [[nodiscard]] const TallyPlan& plan() const { return plan_; }
   [[nodiscard]] Index rows() const { return rows_; }
 
-  // The groups of one attribute, or of two (the second runs faster), in order of values.
-  // `without`, when not null, gets the number of rows that have no group.
+  // The groups of one attribute, or of two (the second one runs faster), in order of
+  // values. `without`, when not null, gets the number of rows that have no group.
   [[nodiscard]] std::vector<GroupTally> groups(std::span<const Index> attributes,
                                                Index* without = nullptr) const;
   [[nodiscard]] GroupTally total() const;
-  // Score histogram of each group; empty when there is no favourable class, and for two
-  // attributes with too many values (more than some 600 cells).
+  // Score histogram of each group. Empty when there is no favourable class, and for two
+  // attributes with too many values (more than 640 cells, missing values among them).
   [[nodiscard]] std::vector<ScoreHistogram> histograms(
       std::span<const Index> attributes) const;
   [[nodiscard]] ScoreHistogram total_histogram() const;
-  // Null when there were more than keep_rows.
+  // Null when there are more rows than keep_rows, or no favourable class.
   [[nodiscard]] const KeptRows* kept() const { return keeping_ ? &kept_ : nullptr; }
   // Confidence (two classes: score of class 1; more: the largest score) and hits of
-  // labelled rows in 10 bins of equal width.
+  // labelled rows, as sums in 10 bins of equal width.
   struct Bin {
     double score = 0, hits = 0;
   };
@@ -123,8 +123,8 @@ class Tally {
     std::vector<std::uint64_t> recent;  // group x label x {p, p^2, loss, outcomes}
     std::vector<ExactSum> sum;          // group x label x {p, p^2, loss}
     std::vector<Index> count;           // group x label x outcome
-    std::vector<ExactSum>
-        weight;  // group x label x {w and w^2 of 4 outcomes, wp, wp^2, w loss}
+    // group x label x {w and w^2 of 4 outcomes, wp, wp^2, w loss}
+    std::vector<ExactSum> weight;
     std::vector<std::uint32_t> recent_bin;  // group x {unknown, negative, positive} x bin
     std::vector<Index> bin;                 // the same; empty before 2^31 rows
   };
@@ -138,7 +138,7 @@ class Tally {
   void count_rows(const ScoredBlock& block, Index first, Index rows, Scratch& scratch);
   void add_weights(const ScoredBlock& block, Index first, Index rows, Scratch& scratch);
   void keep(const ScoredBlock& block);
-  void settle();  // recent sums into the exact ones
+  void settle();  // adds the recent sums to the exact ones
   void settle_bins();
   [[nodiscard]] const Table* table_of(std::span<const Index> attributes, bool bins) const;
   [[nodiscard]] LabelTally label_tally(const Table& table, Index cell) const;
@@ -156,8 +156,8 @@ class Tally {
 [[nodiscard]] Tally tally(const TallyPlan& plan, const ScoredBlock& all, const Exec& exec);
 [[nodiscard]] ScoredBlock block_of(const Scored& scored);  // a view, without codes
 
-// As their namesakes in scored.h. Weighted plans: shares of weights, and intervals for the
-// effective number of rows.
+// The functions of scored.h, from a tally. Weighted plans: shares of weights, and intervals
+// for the effective number of rows.
 [[nodiscard]] Interval accuracy(const Tally& tally, double confidence);
 [[nodiscard]] double log_loss(const Tally& tally);
 [[nodiscard]] double calibration_error(const Tally& tally);

@@ -1,0 +1,234 @@
+#include "fmd/metrics/group.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "core/check.h"
+#include "core/index.h"
+#include "metrics/groups/common_figures.h"
+#include "metrics/groups/group_figures.h"
+#include "metrics/groups/group_rates.h"
+#include "metrics/groups/score_figures.h"
+#include "metrics/groups/soft_rates.h"
+#include "metrics/scores/scored_rows.h"
+
+namespace fmd {
+namespace {
+
+// One rate of a measure, and the groups that are compared by it.
+struct Part {
+  const GroupRate* rate = nullptr;
+  std::vector<int> groups;  // that have enough rows of the kind the rate is about
+};
+
+double difference(const GroupRate& rate, int first, int second) {
+  return rate.value(first) - rate.value(second);
+}
+
+Comparison compare(const GroupRate& rate, int first, int second, double confidence) {
+  return {first, second, rate.name, rate.difference(first, second, confidence)};
+}
+
+Interval turned(const Interval& difference) {
+  return difference.value < 0 ? -difference : difference;
+}
+
+// Of equal sizes the one with the narrower interval is larger, so that the numbering of
+// groups decides nothing.
+bool smaller(const Comparison& a, const Comparison& b) {
+  const Interval x = turned(a.difference), y = turned(b.difference);
+  return std::tie(x.value, x.low, y.high) < std::tie(y.value, y.low, x.high);
+}
+
+// The widest pair over all parts, turned to be positive. Intervals are computed only for
+// the few pairs of largest size: two attributes together may have thousands of pairs.
+void find_widest(const std::vector<Part>& parts, double confidence, GroupMeasure& measure) {
+  struct Pair {
+    const GroupRate* rate;
+    int first, second;
+  };
+  std::vector<Pair> widest;
+  double size = -1;
+  for (const Part& part : parts) {
+    for (std::size_t i = 0; i < part.groups.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j, ++measure.pairs) {
+        const double gap = difference(*part.rate, part.groups[i], part.groups[j]);
+        if (!(std::abs(gap) >= size)) continue;
+        if (std::abs(gap) > size) widest.clear();
+        size = std::abs(gap);
+        // A difference of 0 can be taken both ways, and its interval need not be symmetric.
+        if (gap >= 0) widest.push_back({part.rate, part.groups[i], part.groups[j]});
+        if (gap <= 0) widest.push_back({part.rate, part.groups[j], part.groups[i]});
+      }
+    }
+  }
+  const double adjusted = adjusted_confidence(confidence, measure.pairs);
+  for (const Pair& pair : widest) {
+    const Comparison found = compare(*pair.rate, pair.first, pair.second, adjusted);
+    if (!measure.widest.difference.defined() || smaller(measure.widest, found))
+      measure.widest = found;
+  }
+}
+
+void against_reference(const std::vector<Part>& parts, int reference, double confidence,
+                       GroupMeasure& measure) {
+  Index comparisons = 0;
+  for (const Part& part : parts) comparisons += static_cast<Index>(part.groups.size()) - 1;
+  const double adjusted = adjusted_confidence(confidence, comparisons);
+  for (const Part& part : parts)
+    for (const int other : part.groups)
+      if (other != reference)
+        measure.comparisons.push_back(compare(*part.rate, reference, other, adjusted));
+  measure.value = turned(
+      std::max_element(measure.comparisons.begin(), measure.comparisons.end(), smaller)
+          ->difference);
+}
+
+// Fills a measure from its rates, or says why it is undefined.
+GroupMeasure make_measure(const std::string& name,
+                          const std::vector<const GroupRate*>& rates,
+                          const GroupReport& report, double confidence) {
+  GroupMeasure measure;
+  measure.name = name;
+  std::vector<Part> parts;
+  for (const GroupRate* rate : rates) {
+    Part part{rate, {}};
+    for (int g = 0; g < static_cast<int>(report.groups.size()); ++g)
+      if (rate->enough(g)) part.groups.push_back(g);
+    if (!rate->reason.empty()) {
+      measure.reason = rate->reason;
+    } else if (part.groups.size() < 2) {
+      measure.reason = "fewer than two groups have " + rate->needs;
+    } else if (!rate->enough(report.reference)) {
+      measure.reason = fmt::format("the reference group {} does not have {}",
+                                   report.groups[at(report.reference)].value, rate->needs);
+    }
+    if (!measure.reason.empty()) return measure;
+    parts.push_back(std::move(part));
+  }
+  against_reference(parts, report.reference, confidence, measure);
+  find_widest(parts, confidence, measure);
+  return measure;
+}
+
+void set_ratio(const GroupRate& selection, double confidence, GroupReport& report) {
+  std::vector<int> groups;
+  for (int g = 0; g < static_cast<int>(report.groups.size()); ++g)
+    if (selection.enough(g)) groups.push_back(g);
+  if (groups.size() < 2 || !selection.reason.empty()) return;
+  // The smallest and the largest rate. Among equal rates the larger group is chosen.
+  const auto rows = [&](int g) { return selection.counts[at(g)].of; };
+  const auto below = [&](int a, int b) { return selection.value(a) < selection.value(b); };
+  const int low = *std::min_element(groups.begin(), groups.end(), [&](int a, int b) {
+    return below(a, b) || (!below(b, a) && rows(a) > rows(b));
+  });
+  std::erase(groups, low);
+  const int high = *std::max_element(groups.begin(), groups.end(), [&](int a, int b) {
+    return below(a, b) || (!below(b, a) && rows(a) < rows(b));
+  });
+  const auto others = static_cast<Index>(groups.size());
+  const RateCount &k = selection.counts[at(low)], &n = selection.counts[at(high)];
+  report.selection_ratio =
+      effective_ratio(k.hits, k.of, n.hits, n.of,
+                      adjusted_confidence(confidence, others * (others + 1) / 2));
+}
+
+void set_worst_group(const GroupRate& accuracy, GroupReport& report) {
+  if (!accuracy.reason.empty()) return;
+  for (int g = 0; g < static_cast<int>(report.groups.size()); ++g) {
+    if (!accuracy.enough(g)) continue;
+    const Interval& here = report.groups[at(g)].accuracy;
+    if (report.worst_group >= 0 && here.value >= report.worst_group_accuracy.value)
+      continue;
+    report.worst_group = g;
+    report.worst_group_accuracy = here;
+  }
+}
+
+int reference_of(const std::vector<Group>& groups, const GroupOptions& options) {
+  const int count = static_cast<int>(groups.size());
+  require_option(options.reference >= -1 && options.reference < count, "group_report",
+                 "reference", options.reference,
+                 fmt::format("a value below {}, or -1", count));
+  if (options.reference >= 0) return options.reference;
+  int largest = -1;
+  for (int g = 0; g < count; ++g)
+    if (groups[at(g)].compared &&
+        (largest < 0 || groups[at(g)].rows > groups[at(largest)].rows))
+      largest = g;
+  return largest;
+}
+
+}  // namespace
+
+const GroupMeasure* GroupReport::find(const std::string& measure) const {
+  for (const GroupMeasure& m : measures)
+    if (m.name == measure) return &m;
+  return nullptr;
+}
+
+GroupReport group_report(const Tally& tally, std::span<const Index> attributes,
+                         const std::string& name, const std::vector<std::string>& values,
+                         const GroupOptions& options, const Exec& exec) {
+  GroupReport report;
+  report.attribute = name;
+  const std::vector<GroupTally> groups =
+      tally.groups(attributes, &report.rows_without_group);
+  require_size("group_report", "values", static_cast<Index>(values.size()),
+               static_cast<Index>(groups.size()));
+  const GroupRates rates =
+      count_rates(tally.plan(), groups, values, options, report.groups);
+  report.reference = reference_of(report.groups, options);
+  const SoftRates soft =
+      soft_rates(tally, attributes, groups, values, rates, options, exec);
+
+  const double confidence = options.confidence;
+  const auto add = [&](const std::string& measure,
+                       const std::vector<const GroupRate*>& parts) {
+    report.measures.push_back(make_measure(measure, parts, report, confidence));
+  };
+  add("demographic_parity", {&rates.selection});
+  add("equal_opportunity", {&rates.tpr});
+  add("equalized_odds", {&rates.tpr, &rates.fpr});
+  add("accuracy_difference", {&rates.accuracy});
+  add("demographic_parity_soft", {&soft.all});
+  add("equal_opportunity_soft", {&soft.positives});
+  set_ratio(rates.selection, confidence, report);
+  set_worst_group(rates.accuracy, report);
+  if (options.by_name) add_figures(tally, attributes, groups, options, exec, report);
+  return report;
+}
+
+GroupReport group_report(const Scored& scored, const std::string& attribute,
+                         const std::vector<std::string>& values,
+                         const std::vector<std::int32_t>& code, const GroupOptions& options,
+                         const Exec& exec) {
+  require_scored("group_report", scored);
+  require_codes("group_report", code, scored.rows(), static_cast<Index>(values.size()));
+  ScoredBlock block = block_of(scored);
+  block.code = {code};
+  const TallyPlan plan{.classes = block.classes,
+                       .favorable = scored.favorable,
+                       .values = {static_cast<Index>(values.size())},
+                       .labelled = scored.labelled(),
+                       .weighted = !scored.weight.empty()};
+  const Index all[] = {0};
+  return group_report(tally(plan, block, exec), all, attribute, values, options, exec);
+}
+
+const std::vector<std::string>& group_measure_names() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names = {"demographic_parity",      "equal_opportunity",
+                                      "equalized_odds",          "accuracy_difference",
+                                      "demographic_parity_soft", "equal_opportunity_soft"};
+    for (const CriterionInfo& criterion : group_criteria())
+      names.emplace_back(criterion.name);
+    for (const char* name : kCommonFigures) names.emplace_back(name);
+    for (const char* name : kScoreFigures) names.emplace_back(name);
+    return names;
+  }();
+  return all;
+}
+
+}  // namespace fmd

@@ -1,0 +1,124 @@
+#include "metrics/groups/group_criteria.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/index.h"
+#include "fmd/metrics/bca.h"
+#include "metrics/statistics/rate_count.h"
+
+namespace fmd::internal {
+namespace {
+
+// Enough rows of the kind that the criterion divides by.
+bool enough(const CountedGroup& c, const RateInfo* rate, bool right, double least) {
+  if (rate != nullptr && rate->share != nullptr) {
+    const Share share = rate->share(right ? c.right : c.sums);
+    const double squares = rate->share(right ? c.right_squares : c.squares).of;
+    return share.of > 0 && effective(0, share.of, squares).of >= least;
+  }
+  const auto rows = [&](double of, double squares) { return effective(0, of, squares).of; };
+  return rows(c.sums.positives(), c.squares.positives()) >= least &&
+         rows(c.sums.negatives(), c.squares.negatives()) >= least;
+}
+
+RateCount count_of(const RateInfo& rate, const CountedGroup& c, bool right) {
+  const Share share = rate.share(right ? c.right : c.sums);
+  return effective(share.hits, share.of,
+                   rate.share(right ? c.right_squares : c.squares).of);
+}
+
+Interval compare(const CriterionInfo& criterion, const RateInfo* rate, bool right,
+                 const CountedGroup& u, const CountedGroup& p, double confidence,
+                 Bootstrap intervals) {
+  if (rate != nullptr && rate->share != nullptr) {
+    const RateCount first = count_of(*rate, criterion.turned ? p : u, right);
+    const RateCount second = count_of(*rate, criterion.turned ? u : p, right);
+    return (criterion.ratio ? effective_ratio : effective_newcombe)(
+        first.hits, first.of, second.hits, second.of, confidence);
+  }
+  const double value = criterion.value(u.sums, p.sums);
+  if (u.replicates.empty()) return {value, kUndefined, kUndefined};
+  std::vector<double> values(u.replicates.size());
+  std::transform(u.replicates.begin(), u.replicates.end(), p.replicates.begin(),
+                 values.begin(), criterion.value);
+  const double acceleration =
+      intervals == Bootstrap::percentile
+          ? 0
+          : table_acceleration({&u.whole, &p.whole}, [&](const auto& tables) {
+              return criterion.value(tables[0], tables[1]);
+            });
+  return bootstrap_interval(value, std::move(values), acceleration, confidence, intervals);
+}
+
+// How far a value is from equal groups.
+double distance(const CriterionInfo& criterion, double value) {
+  return criterion.ratio ? std::abs(std::log(value)) : std::abs(value);
+}
+
+void fill(const CriterionInfo& criterion, const std::vector<CountedGroup>& counts,
+          const std::vector<int>& groups, const FigureRules& rules,
+          const GroupOptions& options, const GroupReport& report, GroupMeasure& measure) {
+  const RateInfo* rate = criterion.rate == nullptr ? nullptr : find_rate(criterion.rate);
+  const bool right = rules.of_right(criterion.rate);
+  const auto least = static_cast<double>(options.min_label);
+  const auto large = [&](int g) { return enough(counts[at(g)], rate, right, least); };
+  const auto needs = [&] {
+    return fmt::format(">= {} rows and >= {} of the labels or decisions that it divides by",
+                       options.min_rows, options.min_label);
+  };
+  std::vector<int> others;
+  for (const int g : groups)
+    if (g != report.reference && large(g)) others.push_back(g);
+  const bool reference = report.reference >= 0 &&
+                         report.groups[at(report.reference)].compared &&
+                         large(report.reference);
+  if (groups.size() < 2 || others.empty()) {
+    measure.reason = "fewer than two groups have " + needs();
+  } else if (!reference) {
+    measure.reason = report.reference < 0
+                         ? "no reference group"
+                         : fmt::format("the reference group {} does not have {}",
+                                       report.groups[at(report.reference)].value, needs());
+  }
+  if (!measure.reason.empty()) return;
+  const double adjusted =
+      adjusted_confidence(options.confidence, static_cast<Index>(others.size()));
+  // The farthest; among equally far ones the one with the narrower interval, so that the
+  // numbering of groups decides nothing.
+  const auto rank = [&](const Interval& i) {
+    return std::tuple(distance(criterion, i.value), i.low - i.high, i.value);
+  };
+  for (const int other : others) {
+    const Comparison found{
+        report.reference, other, criterion.name,
+        compare(criterion, rate, right, counts[at(other)], counts[at(report.reference)],
+                adjusted, options.intervals)};
+    measure.comparisons.push_back(found);
+    if (!found.difference.defined()) continue;
+    if (!measure.value.defined() || rank(found.difference) > rank(measure.value))
+      measure.value = found.difference;
+  }
+  if (!measure.value.defined()) measure.reason = "it divides by 0 in every group";
+}
+
+}  // namespace
+
+void add_criteria(const std::vector<CountedGroup>& counts, const std::vector<int>& groups,
+                  const FigureRules& rules, const GroupOptions& options,
+                  GroupReport& report) {
+  for (const CriterionInfo& criterion : group_criteria()) {
+    GroupMeasure measure;
+    measure.name = criterion.name;
+    measure.by_name = true;
+    measure.reason = rules.reason(criterion.rate);
+    if (measure.reason.empty())
+      fill(criterion, counts, groups, rules, options, report, measure);
+    report.measures.push_back(std::move(measure));
+  }
+}
+
+}  // namespace fmd::internal

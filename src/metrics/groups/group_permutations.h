@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "fmd/metrics/group.h"
+#include "metrics/groups/counted_group.h"
+
+namespace fmd::internal {
+
+// Adds p-values to the comparisons that are made of counts. All criteria that exchange the
+// same rows are measured on the same permutations. Not for sums of weights: they are no
+// rows that could change places.
+void add_permutations(const std::vector<CountedGroup>& counts, const FigureRules& rules,
+                      Index permutations, const Exec& exec, GroupReport& report);
+
+}  // namespace fmd::internal

@@ -1,0 +1,231 @@
+#include "metrics/groups/score_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "core/index.h"
+#include "fmd/core/rng.h"
+#include "fmd/metrics/bca.h"
+#include "fmd/metrics/score_curve.h"
+#include "metrics/statistics/from_spread.h"
+
+namespace fmd::internal {
+namespace {
+
+constexpr Index kCoarse = 50, kSpreadReplicates = 200;
+
+struct GroupScores {
+  ScoreRuns runs;
+  std::vector<Index> coarse;  // counts of the coarse histogram, favourable labels first
+  std::vector<ScoreRuns> replicates;
+};
+
+ScoreRuns kept_runs(const KeptRows& kept, Index attribute, int group, int favorable) {
+  std::vector<double> score;
+  std::vector<bool> positive;
+  for (std::size_t i = 0; i < kept.score.size(); ++i) {
+    if (kept.code[at(attribute)][i] != group || kept.y[i] < 0) continue;
+    score.push_back(kept.score[i]);
+    positive.push_back(kept.y[i] == favorable);
+  }
+  return score_runs(score, positive);
+}
+
+std::vector<Index> coarse_counts(const ScoreHistogram& fine) {
+  std::vector<Index> counts(at(2 * kCoarse), 0);
+  const Index width = fine.bins() / kCoarse;
+  for (Index b = 0; b < fine.bins(); ++b) {
+    counts[at(b / width)] += fine.positive[at(b)];
+    counts[at(kCoarse + b / width)] += fine.negative[at(b)];
+  }
+  return counts;
+}
+
+ScoreRuns coarse_runs(std::span<const Index> counts) {
+  ScoreHistogram coarse(kCoarse);
+  std::copy_n(counts.begin(), kCoarse, coarse.positive.begin());
+  std::copy_n(counts.begin() + kCoarse, kCoarse, coarse.negative.begin());
+  return score_runs(coarse);
+}
+
+// A spread needs few replicates. The tails of BCa need as many as the options say.
+std::vector<ScoreRuns> resampled_runs(const std::vector<Index>& counts,
+                                      const GroupOptions& options, const Exec& exec) {
+  const Index replicates = options.intervals == Bootstrap::bca
+                               ? std::max(kSpreadReplicates, options.replicates)
+                               : kSpreadReplicates;
+  const CountTables tables = bootstrap_counts(counts, replicates, exec);
+  std::vector<ScoreRuns> all;
+  for (Index r = 0; r < replicates; ++r) all.push_back(coarse_runs(tables[r]));
+  return all;
+}
+
+// A figure of the coarse histogram of one group, or of those of two groups in one array.
+using CoarseFigure = std::function<double(std::span<const Index>)>;
+
+// BCa. The replicates are first moved by the error of the coarse bins, which is no bias of
+// sampling.
+Interval corrected(double value, std::vector<double> replicates, double confidence,
+                   std::vector<Index> counts, const CoarseFigure& figure) {
+  const double off = value - figure(counts);
+  for (double& x : replicates) x += off;
+  std::vector<int> group;
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    group.push_back(static_cast<int>(c / at(2 * kCoarse)));
+  return bca(value, std::move(replicates), jackknife_acceleration(counts, group, figure),
+             confidence);
+}
+
+// Cut to the range that the figure can have. counts, figure: for BCa, otherwise empty.
+Interval spread(double value, const std::vector<double>& replicates, double confidence,
+                double least, double most, const std::vector<Index>& counts = {},
+                const CoarseFigure& figure = {}) {
+  Interval i;
+  if (!counts.empty()) i = corrected(value, replicates, confidence, counts, figure);
+  if (std::isnan(i.low)) i = from_spread(value, replicates, confidence);
+  if (i.low < least) i.low = least;
+  if (i.high > most) i.high = most;
+  return i;
+}
+
+// Where a metric follows from exact sums, its value comes from them and not from the bins.
+double exact_value(const std::string& name, const GroupTally& group, int favorable,
+                   double otherwise) {
+  const LabelTally known = group.known();
+  const LabelTally& positive = group.label[at(favorable)];
+  if (known.weight == 0) return otherwise;
+  if (name == "brier") return known.brier / known.weight;
+  if (name == "log_loss" && group.label.size() == 2) return known.loss / known.weight;
+  if (name == "mean_score") return known.score / known.weight;
+  const double negatives = known.weight - positive.weight;
+  if (name == "generalized_tpr" && positive.weight > 0)
+    return positive.score / positive.weight;
+  if (name == "generalized_fpr" && negatives > 0)
+    return (known.score - positive.score) / negatives;
+  return otherwise;
+}
+
+Interval metric_interval(const ScoreMetricInfo& metric, const GroupScores& scores,
+                         const GroupTally& group, int favorable, bool kept,
+                         const GroupOptions& options) {
+  double value = metric.value(scores.runs);
+  if (!kept) value = exact_value(metric.name, group, favorable, value);
+  std::vector<double> values;
+  for (const ScoreRuns& runs : scores.replicates) values.push_back(metric.value(runs));
+  const std::string name = metric.name;
+  const double least = name == "r2" ? -HUGE_VAL : 0,
+               most = name == "log_loss" ? HUGE_VAL : 1;
+  const bool bca = options.intervals == Bootstrap::bca;
+  return spread(
+      value, values, options.confidence, least, most,
+      bca ? scores.coarse : std::vector<Index>{},
+      [&](std::span<const Index> counts) { return metric.value(coarse_runs(counts)); });
+}
+
+GroupMeasure against_reference(const char* name, const std::vector<GroupScores>& scores,
+                               const std::vector<int>& groups, const GroupOptions& options,
+                               const GroupReport& report,
+                               double (*figure)(const ScoreRuns&, const ScoreRuns&),
+                               double least) {
+  GroupMeasure measure;
+  measure.name = name;
+  measure.by_name = true;
+  const double adjusted =
+      adjusted_confidence(options.confidence, static_cast<Index>(groups.size()) - 1);
+  const auto p = static_cast<std::size_t>(
+      std::find(groups.begin(), groups.end(), report.reference) - groups.begin());
+  for (std::size_t u = 0; u < groups.size(); ++u) {
+    if (u == p) continue;
+    std::vector<double> values;
+    for (std::size_t r = 0; r < scores[u].replicates.size(); ++r)
+      values.push_back(figure(scores[u].replicates[r], scores[p].replicates[r]));
+    std::vector<Index> both;
+    if (options.intervals == Bootstrap::bca) {
+      both = scores[u].coarse;
+      both.insert(both.end(), scores[p].coarse.begin(), scores[p].coarse.end());
+    }
+    const Comparison found{report.reference, groups[u], name,
+                           spread(figure(scores[u].runs, scores[p].runs), values, adjusted,
+                                  least, 1, both, [&](std::span<const Index> counts) {
+                                    return figure(
+                                        coarse_runs(counts.first(at(2 * kCoarse))),
+                                        coarse_runs(counts.subspan(at(2 * kCoarse))));
+                                  })};
+    measure.comparisons.push_back(found);
+    const auto rank = [](const Interval& i) {
+      return std::tuple(std::abs(i.value), i.low - i.high, i.value);
+    };
+    if (!found.difference.defined()) continue;
+    if (!measure.value.defined() || rank(found.difference) > rank(measure.value))
+      measure.value = found.difference;
+  }
+  if (!measure.value.defined()) measure.reason = "a group has labels of one kind only";
+  return measure;
+}
+
+double auc_difference(const ScoreRuns& u, const ScoreRuns& p) { return auc(u) - auc(p); }
+double roc_area(const ScoreRuns& u, const ScoreRuns& p) { return abroca(u, p); }
+double score_distance(const ScoreRuns& u, const ScoreRuns& p) { return ks_distance(u, p); }
+
+}  // namespace
+
+void add_score_figures(const Tally& tally, std::span<const Index> attributes,
+                       const std::vector<GroupTally>& tallies,
+                       const std::vector<int>& groups, const FigureRules& rules,
+                       const GroupOptions& options, const Exec& exec, GroupReport& report) {
+  std::string reason = rules.reason(nullptr);
+  if (reason.empty() && tally.plan().weighted) reason = "not with weights";
+  if (reason.empty() && attributes.empty()) reason = "no attribute";
+  const auto undefined = [&](const std::string& why) {
+    for (const char* name : kScoreFigures) {
+      GroupMeasure measure;
+      measure.name = name;
+      measure.reason = why;
+      measure.by_name = true;
+      report.measures.push_back(std::move(measure));
+    }
+  };
+  if (!reason.empty()) {
+    for (Group& group : report.groups)
+      for (const ScoreMetricInfo& metric : score_metrics())
+        group.rates.push_back({metric.name, {}, reason});
+    return undefined(reason);
+  }
+  const int favorable = tally.plan().favorable;
+  const std::vector<ScoreHistogram> histograms = tally.histograms(attributes);
+  const bool kept = tally.kept() != nullptr;
+  std::vector<GroupScores> scores(groups.size());
+  for (std::size_t k = 0; k < groups.size(); ++k) {
+    const std::size_t g = at(groups[k]);
+    Exec own = exec;
+    own.seed = Rng(exec.seed, "scores of " + report.groups[g].value).next();
+    scores[k].runs = kept ? kept_runs(*tally.kept(), attributes[0], groups[k], favorable)
+                          : score_runs(histograms[g]);
+    scores[k].coarse = coarse_counts(histograms[g]);
+    scores[k].replicates = resampled_runs(scores[k].coarse, options, own);
+    for (const ScoreMetricInfo& metric : score_metrics()) {
+      Figure figure{
+          metric.name,
+          metric_interval(metric, scores[k], tallies[g], favorable, kept, options), ""};
+      if (!figure.value.defined()) figure.reason = "labels of one kind only";
+      report.groups[g].rates.push_back(std::move(figure));
+    }
+  }
+  if (groups.size() < 2)
+    return undefined(
+        fmt::format("fewer than two groups have >= {} rows", options.min_rows));
+  if (report.reference < 0 || !report.groups[at(report.reference)].compared)
+    return undefined("the reference group has too few rows");
+  report.measures.push_back(against_reference("auc_difference", scores, groups, options,
+                                              report, auc_difference, -1));
+  report.measures.push_back(
+      against_reference("abroca", scores, groups, options, report, roc_area, 0));
+  report.measures.push_back(
+      against_reference("ks_distance", scores, groups, options, report, score_distance, 0));
+}
+
+}  // namespace fmd::internal

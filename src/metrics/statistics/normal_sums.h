@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/internal.h"
+#include "fmd/core/exec.h"
+#include "fmd/core/types.h"
+
+// Sums of many resampled rows, drawn from the normal distribution.
+namespace fmd::internal {
+
+// Means, covariance of n rows (lower triangle) and, for each column, sum |x - mean|^3.
+struct Moments {
+  Vector mean;
+  Matrix covariance;
+  Vector third;
+};
+
+[[nodiscard]] Moments moments(const Matrix& statistics, const Exec& exec);
+
+// Whether the sum of n draws is normal in every column, to .012 in probability (Berry and
+// Esseen).
+[[nodiscard]] bool nearly_normal(const Moments& m, Index n);
+
+// What bootstrap_sums() gives for n rows with these moments, from the normal distribution.
+[[nodiscard]] Matrix normal_sums(const Moments& m, Index n, Index replicates,
+                                 const Exec& exec);
+
+}  // namespace fmd::internal
