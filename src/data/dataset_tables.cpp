@@ -10,7 +10,7 @@
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 using Words = std::map<std::string, std::string>;
@@ -149,4 +149,4 @@ Table acs_table(const std::string& text) {
   return table;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/data/table.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // The published files' texts as tables with readable values.
 [[nodiscard]] Table adult_table(
@@ -13,4 +14,4 @@ namespace fmd {
 [[nodiscard]] Table german_table(const std::string& text);
 [[nodiscard]] Table acs_table(const std::string& text);
 
-}  // namespace fmd
+}  // namespace fmd::internal

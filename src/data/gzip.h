@@ -5,9 +5,10 @@
 #include <span>
 #include <string>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 [[nodiscard]] bool is_gzip(std::span<const std::uint8_t> bytes);
 
@@ -36,4 +37,4 @@ class GzipReader {
 [[nodiscard]] std::string gunzip(std::span<const std::uint8_t> bytes,
                                  const std::string& source, Index max_bytes);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -7,7 +7,7 @@
 #include "data/words.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 using nlohmann::json;
 
@@ -140,4 +140,4 @@ std::map<std::string, ColumnKind> JsonReader::kinds(const char* key) const {
   return result;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

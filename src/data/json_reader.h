@@ -6,10 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 #include "fmd/data/table.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Reads an object of a model's metadata field by field. Whatever is absent, of another type
 // or out of range throws Error(bad_model) that names the source and the field.
@@ -50,4 +51,4 @@ class JsonReader {
 // replaced.
 [[nodiscard]] std::string json_text(const nlohmann::json& object);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,7 +6,7 @@
 #include "data/words.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 std::vector<std::string> key_texts(const Table& table, const Column& column,
@@ -52,4 +52,4 @@ std::unordered_map<std::string, Index> index_keys(const std::vector<std::string>
   return rows;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,9 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/data/table.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Texts of two key columns that compare equal where the keys are equal. Where either column
 // was read as numbers both are compared as numbers, otherwise "007" and "7" are two keys.
@@ -21,4 +22,4 @@ struct Keys {
 [[nodiscard]] std::unordered_map<std::string, Index> index_keys(
     const std::vector<std::string>& keys, const Table& table, const std::string& column);
 
-}  // namespace fmd
+}  // namespace fmd::internal

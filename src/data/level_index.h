@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // The bytes of a text of at most eight, the first one lowest, zeros above.
 [[nodiscard]] inline std::uint64_t short_bytes(const char* p, std::size_t size) {
@@ -122,4 +123,10 @@ class LevelIndex {
   std::size_t mask_ = 0;
 };
 
-}  // namespace fmd
+// Levels found so far. Not movable: the index points to the list.
+struct KnownLevels {
+  std::vector<std::string> levels = {};
+  LevelIndex index{levels};
+};
+
+}  // namespace fmd::internal

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Powers of ten that a double holds exactly.
@@ -67,10 +67,16 @@ std::string number_text(double value) {
   return {buffer.data(), result.ptr};
 }
 
+std::string float_text(float value) {
+  std::array<char, 32> buffer;
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
 std::string canonical_text(std::string_view text) {
   double value = 0;
   if (parse_number(text, value) != NumberText::number) return std::string(text);
   return number_text(value == 0 ? 0.0 : value);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

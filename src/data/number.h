@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 [[nodiscard]] inline std::size_t to_size(Index i) { return static_cast<std::size_t>(i); }
 
@@ -52,9 +53,10 @@ enum class NumberText { number, other, out_of_range };
 
 // The shortest text that reads back as the same number.
 [[nodiscard]] std::string number_text(double value);
+[[nodiscard]] std::string float_text(float value);
 
 // "1.0" and "01" as "1"; what is no number stays as it is. Makes texts of one value equal
 // where one file's column was read as numbers and another's as categories.
 [[nodiscard]] std::string canonical_text(std::string_view text);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/exec.h"
 #include "fmd/core/file.h"
 #include "fmd/data/csv.h"
 #include "fmd/data/table.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // A file whose rows are read in order, some at a time: one kind of file each.
 class RowSource {
@@ -35,16 +36,6 @@ struct OpenFile {
 
 [[nodiscard]] OpenFile open_file(const std::filesystem::path& path);
 
-[[nodiscard]] std::unique_ptr<RowSource> open_csv_rows(const OpenFile& file,
-                                                       const CsvOptions& options,
-                                                       const Exec& exec);
-[[nodiscard]] std::unique_ptr<RowSource> open_npy_rows(const OpenFile& file,
-                                                       const CsvOptions& options,
-                                                       const Exec& exec);
-[[nodiscard]] std::unique_ptr<RowSource> open_parquet_rows(const OpenFile& file,
-                                                           const CsvOptions& options,
-                                                           const Exec& exec);
-
 // All rows of a source at its start.
 [[nodiscard]] Table read_rows(RowSource& source);
 
@@ -57,4 +48,4 @@ void begin_block(Table& block, const std::string& source,
 // first.
 void add_levels(Column& column, const std::vector<std::string>& known);
 
-}  // namespace fmd
+}  // namespace fmd::internal

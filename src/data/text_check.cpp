@@ -1,13 +1,14 @@
+#include "data/text_check.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "data/csv_scan.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 [[noreturn]] void fail_utf16(const std::string& source) {
@@ -93,4 +94,4 @@ std::string_view checked_text(std::string_view text, const std::string& source) 
   return text;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <vector>
 
-namespace fmd {
+#include "core/internal.h"
+
+namespace fmd::internal {
 
 // "a, b, c" for messages; after `limit` names "... (N in all)".
 [[nodiscard]] std::string list_words(const std::vector<std::string>& words,
@@ -18,4 +20,4 @@ namespace fmd {
 // A cell's text for a message: one line, at most some 60 bytes.
 [[nodiscard]] std::string shorten(std::string_view text);
 
-}  // namespace fmd
+}  // namespace fmd::internal

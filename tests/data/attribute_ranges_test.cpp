@@ -7,6 +7,7 @@
 #include "fmd/data/csv.h"
 #include "fmd/data/pair_plan.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using Texts = std::vector<std::string>;
 using Codes = std::vector<std::int32_t>;
 
-Table parse(const std::string& text) { return parse_csv(text, "x.csv"); }
+using test::parse;
 
 TEST(Attribute, CutsGiveRangesThatBeginAtThem) {
   const Table table = parse("age\n24.9\n25\n44\n45\n?\n90\n-3\n");

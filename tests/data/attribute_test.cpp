@@ -6,6 +6,7 @@
 #include "fmd/data/csv.h"
 #include "fmd/data/pair_plan.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using Texts = std::vector<std::string>;
 using Codes = std::vector<std::int32_t>;
 
-Table parse(const std::string& text) { return parse_csv(text, "x.csv"); }
+using test::parse;
 
 const std::string kPeople = "sex,race,age\nF,b,1\nM,a,2\nF,?,1\nF,a,1\n?,b,3\n";
 

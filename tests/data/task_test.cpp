@@ -8,13 +8,14 @@
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-Table parse(const std::string& text) { return parse_csv(text, "x.csv"); }
+using test::parse;
 
 TaskOverrides read_toml(const std::string& text) {
   const auto path = std::filesystem::temp_directory_path() / "fmd_task_test.toml";
