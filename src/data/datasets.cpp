@@ -183,7 +183,7 @@ const Dataset& find_dataset(const std::string& name) {
   for (const Dataset& set : image_datasets()) {
     if (set.name != name) continue;
     throw Error(ErrorKind::bad_option,
-                fmt::format("data set \"{}\" holds images, no table", name),
+                fmt::format("data set \"{}\" holds images, not a table", name),
                 "`fmd reproduce` uses it");
   }
   for (const Dataset& set : datasets()) {

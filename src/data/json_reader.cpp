@@ -30,7 +30,7 @@ json JsonReader::parse(const std::string& text, const std::string& source) {
 
 JsonReader::JsonReader(const json& object, std::string source)
     : object_(&object), source_(std::move(source)) {
-  if (!object.is_object()) fail("is no JSON object");
+  if (!object.is_object()) fail("is not a JSON object");
 }
 
 void JsonReader::fail(const std::string& what) const {

@@ -47,8 +47,8 @@ class JsonReader {
 
 [[nodiscard]] const char* kind_text(ColumnKind kind);
 
-// The object as text; what is no UTF-8 (in values that were not read by this library) is
-// replaced.
+// The object as text; what is not valid UTF-8 (in values that were not read by this
+// library) is replaced.
 [[nodiscard]] std::string json_text(const nlohmann::json& object);
 
 }  // namespace fmd::internal

@@ -18,7 +18,7 @@ struct Keys {
 [[nodiscard]] Keys read_keys(const Table& left, const Table& right,
                              const std::string& column);
 
-// Row of each key. Throws Error(bad_data) that names both rows when a key stands twice.
+// Row of each key. Throws Error(bad_data) that names both rows when a key appears twice.
 [[nodiscard]] std::unordered_map<std::string, Index> index_keys(
     const std::vector<std::string>& keys, const Table& table, const std::string& column);
 

@@ -156,7 +156,7 @@ std::vector<Part> parse_parts(const std::string& text) {
       fail(text, fmt::format("the share \"{}\" is not a number > 0", shorten(share)));
     }
     if (!names.insert(part.name).second) {
-      fail(text, fmt::format("\"{}\" stands twice", shorten(part.name)));
+      fail(text, fmt::format("\"{}\" appears twice", shorten(part.name)));
     }
     sum += part.share;
     parts.push_back(std::move(part));

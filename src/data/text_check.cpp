@@ -75,7 +75,7 @@ void fail_bad_byte(char byte, const std::string& source, Index line) {
                 "the file is damaged or no text");
   }
   throw Error(ErrorKind::bad_csv,
-              fmt::format("{}, line {}: the byte 0x{:02x} is no UTF-8", source, line,
+              fmt::format("{}, line {}: the byte 0x{:02x} is not valid UTF-8", source, line,
                           static_cast<unsigned char>(byte)),
               "save it as \"CSV UTF-8\", or run: iconv -f WINDOWS-1252 -t UTF-8");
 }

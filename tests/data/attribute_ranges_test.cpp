@@ -24,7 +24,7 @@ TEST(Attribute, CutsGiveRangesThatBeginAtThem) {
   EXPECT_EQ(age.code, (Codes{0, 1, 1, 2, -1, 2, 0}));
   EXPECT_EQ(age.group, (Codes{0, 1, 1, 2, 4, 2, 0}));
   EXPECT_FALSE(age.flips());
-  EXPECT_ERROR(flip_plan(age), ErrorKind::bad_task, "no one value to flip to");
+  EXPECT_ERROR(flip_plan(age), ErrorKind::bad_task, "no single value to flip to");
   const Attribute named =
       read_attribute(table, {.name = "age", .reference = "25 to 45", .cuts = {25, 45}});
   EXPECT_EQ(named.reference, 1);

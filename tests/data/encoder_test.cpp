@@ -201,7 +201,7 @@ TEST(EncoderJson, TrustsNothing) {
     EXPECT_ERROR(Encoder::from_json(text, "m.safetensors"), ErrorKind::bad_model, message);
   };
   bad("{\"columns\"", "{\"column\"", "m.safetensors: \"columns\" is missing");
-  bad(good, "3", "m.safetensors: is no JSON object");
+  bad(good, "3", "m.safetensors: is not a JSON object");
   bad("\"features\":2", "\"features\":3", "\"features\" is 3, its columns make 2");
   bad("\"features\":2", "\"features\":-2", "must be a whole number >= 0");
   bad("\"scale\":2", "\"scale\":0", "columns 1: \"scale\" must be > 0");
@@ -213,7 +213,7 @@ TEST(EncoderJson, TrustsNothing) {
   bad("\"missing\":0", "\"missing\":0.5", "must be a whole number >= 0");
   bad("\"missing\":0,\"name\":\"b\"", "\"missing\":4,\"name\":\"b\"",
       "disagree about missing");
-  bad("\"name\":\"b\"", "\"name\":\"a\"", "column \"a\" stands twice");
+  bad("\"name\":\"b\"", "\"name\":\"a\"", "column \"a\" appears twice");
   bad("\"name\":\"b\"", "\"name\":\"\"", "\"name\" is empty");
   bad("[\"x\",\"y\"]", "[\"y\",\"x\"]", "not sorted");
   bad("[\"x\",\"y\"]", "[\"x\",\"x\"]", "not sorted, or not different");
@@ -222,7 +222,7 @@ TEST(EncoderJson, TrustsNothing) {
   bad("[\"x\",\"y\"]", "\"x\"", "must be a list of texts");
   bad("\"bucket\":false", "\"bucket\":0", "must be true or false");
   bad("\"category\"", "\"text\"", "must be \"number\" or \"category\"");
-  bad("[{\"kind\"", "[7,{\"kind\"", "columns 1: is no JSON object");
+  bad("[{\"kind\"", "[7,{\"kind\"", "columns 1: is not a JSON object");
 }
 
 // A small random table with numbers and categories, some missing.

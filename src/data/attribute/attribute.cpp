@@ -43,8 +43,8 @@ std::vector<std::string> columns_of(const AttributeSpec& spec) {
     texts.push_back(number_text(numbers[i]));
   throw Error(
       ErrorKind::bad_task,
-      fmt::format("attribute \"{}\": column \"{}\" of {} has {} different numbers; which "
-                  "of them are groups must be said by values, quantiles or cuts",
+      fmt::format("attribute \"{}\": column \"{}\" of {} has {} different numbers; name "
+                  "the groups by values, quantiles or cuts",
                   spec.name, column.name, table.source, numbers.size()),
       fmt::format("--attribute {}:4 for four quantiles; in task.toml: quantiles = 4, cuts "
                   "= [...], values = [{}], or [types] {} = \"category\"",

@@ -51,10 +51,10 @@ ArrowColumn::~ArrowColumn() {
 ColumnKind ArrowColumn::kind(const std::string& type_name) const {
   if (type_.form == ArrowForm::none) {
     throw Error(ErrorKind::unsupported,
-                fmt::format("{}, column \"{}\": {} is no kind of column that is read",
-                            source_, name_, shorten(type_name)),
-                "numbers, texts, dates and truth values are: write the file without this "
-                "column, or with other values in it");
+                fmt::format("{}, column \"{}\": columns of type {} are not read", source_,
+                            name_, shorten(type_name)),
+                "numbers, texts, dates and truth values are read: write the file without "
+                "this column, or with such values in it");
   }
   return arrow_kind(type_);
 }
@@ -164,7 +164,7 @@ std::int32_t ArrowColumn::code(std::string_view text, Index at) {
   if (known >= 0) return known;
   if (first_bad_byte(text) < text.size()) {
     throw Error(ErrorKind::bad_value,
-                fmt::format("{}: a text that is no UTF-8", where(row_ + at)),
+                fmt::format("{}: a text that is not valid UTF-8", where(row_ + at)),
                 "write the file again with UTF-8 texts");
   }
   return levels_->index.code(text);

@@ -185,7 +185,7 @@ void Encoder::place_features() {
   if (next > std::numeric_limits<std::int32_t>::max()) {
     throw Error(ErrorKind::bad_data,
                 fmt::format("encoder: {} features, at most 2147483647", next),
-                "ignore columns that have a value of its own for every row");
+                "ignore columns with a different value in every row");
   }
 }
 
@@ -289,7 +289,8 @@ Encoder Encoder::from_json(const std::string& text, const std::string& source) {
   for (const JsonReader& element : object.objects("columns")) {
     encoder.columns_.push_back(read_column(element));
     if (!seen.emplace(encoder.columns_.back().name, 0).second) {
-      element.fail(fmt::format("column \"{}\" stands twice", encoder.columns_.back().name));
+      element.fail(
+          fmt::format("column \"{}\" appears twice", encoder.columns_.back().name));
     }
   }
   encoder.place_features();

@@ -78,7 +78,7 @@ std::string contradiction(const Task& task) {
   const auto& classes = task.classes;
   for (auto at = classes.begin(); at != classes.end(); ++at)
     if (std::find(at + 1, classes.end(), *at) != classes.end())
-      return fmt::format("the class \"{}\" stands twice", shorten(*at));
+      return fmt::format("the class \"{}\" appears twice", shorten(*at));
   if (classes.size() == 1) return "classes has one class, two are needed";
   if (!task.favorable.empty() && !classes.empty() && task.favorable_class() < 0) {
     return fmt::format("favorable is \"{}\", must be one of {}", shorten(task.favorable),
@@ -93,7 +93,7 @@ std::string contradiction(const Task& task) {
   for (const AttributeSpec& spec : task.attributes) {
     if (spec.name.empty()) return "an attribute has no name";
     if (task.find(spec.name) != &spec) {
-      return fmt::format("attribute \"{}\" stands twice", shorten(spec.name));
+      return fmt::format("attribute \"{}\" appears twice", shorten(spec.name));
     }
     if (!is_pairs(spec.pairs)) {
       return fmt::format("attribute \"{}\": pairs is \"{}\", must be {}", spec.name,

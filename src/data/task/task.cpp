@@ -228,7 +228,7 @@ void read_attributes(const TomlReader& reader, const toml::node& node,
     specs.push_back(read_spec(reader, reader.table(element, "attributes")));
     if (!seen.insert(specs.back().name).second) {
       reader.fail(element, "attributes",
-                  fmt::format("\"{}\" stands twice", shorten(specs.back().name)));
+                  fmt::format("\"{}\" appears twice", shorten(specs.back().name)));
     }
   }
 }
@@ -452,7 +452,7 @@ TaskOverrides parse_task(std::string_view text, const std::string& source) {
   } catch (const std::logic_error&) {
     throw Error(
         ErrorKind::bad_task,
-        fmt::format("{}: a name begins with a sign that cannot stand there", source),
+        fmt::format("{}: a name begins with a character that is not allowed there", source),
         "names are letters, digits, _ and -, all others need quotes: [\"my table\"]");
   }
   const TomlReader reader(source);

@@ -32,7 +32,7 @@ std::vector<std::string> TomlReader::texts(const toml::node& node,
   for (const toml::node& element : *array) {
     result.push_back(text(element, key));
     if (!seen.insert(result.back()).second) {
-      fail(element, key, fmt::format("\"{}\" stands twice", shorten(result.back())));
+      fail(element, key, fmt::format("\"{}\" appears twice", shorten(result.back())));
     }
   }
   return result;
