@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The structs of the Arrow C data and stream interfaces, as their specification gives
-// them; the guards are those that Arrow's own headers use.
+// The structs of the Arrow C data and stream interfaces, as their specification gives them.
+// The guards are those that Arrow's own headers use.
 extern "C" {
 
 #ifndef ARROW_C_DATA_INTERFACE

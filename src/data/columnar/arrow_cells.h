@@ -11,7 +11,7 @@
 
 namespace fmd::internal {
 
-// What an Arrow type is to a table.
+// How a table reads an Arrow type.
 enum class ArrowForm {
   none,       // not read: lists, structs, binary
   empty,      // missing in every row
@@ -34,8 +34,7 @@ struct ArrowType {
 
 [[nodiscard]] ArrowType arrow_type(const char* format);
 
-// Numbers are numbers; texts, dates and truth values are categories, as they are in a CSV
-// file.
+// Numbers stay numbers. Texts, dates and truth values are categories, as in a CSV file.
 [[nodiscard]] ColumnKind arrow_kind(const ArrowType& type);
 
 // The values of an array without a dictionary.
@@ -47,14 +46,14 @@ class ArrowCells {
   [[nodiscard]] const ArrowType& type() const { return type_; }
   [[nodiscard]] Index size() const { return array_->length; }
   [[nodiscard]] bool is_missing(Index i) const;
-  // First value of a buffer of such numbers.
+  // The first value of a buffer of numbers of type T.
   template <typename T>
   [[nodiscard]] const T* values() const {
     return static_cast<const T*>(array_->buffers[1]) + array_->offset;
   }
   [[nodiscard]] std::int64_t whole(Index i) const;  // form whole or time
   [[nodiscard]] double real(Index i) const;         // form real
-  // As a CSV file would have it; may be in `scratch`.
+  // The text that a CSV file would have. It may point into `scratch`.
   [[nodiscard]] std::string_view text(Index i, std::string& scratch) const;
 
  private:

@@ -11,7 +11,8 @@
 
 namespace fmd::internal {
 
-// A column that comes in Arrow batches: of texts, dates, truth values and odd numbers.
+// A column that comes in Arrow batches: texts, dates, truth values, and numbers that
+// ParquetNumbers does not read.
 class ArrowColumn final : public ColumnSource {
  public:
   // Takes the stream over. `levels` and `missing` must outlive this.

@@ -20,10 +20,12 @@ class ColumnSource {
   ColumnSource(const ColumnSource&) = delete;
   ColumnSource& operator=(const ColumnSource&) = delete;
 
-  // As a CSV file's column would be. Throws Error(unsupported) for types that are not read.
+  // The kind that the column would have in a CSV file. Throws Error(unsupported) for types
+  // that are not read.
   [[nodiscard]] virtual ColumnKind kind(const std::string& type_name) const = 0;
-  // Appends the next cells, at most `rows`; how many came. Throws Error(bad_value) for a
-  // cell that is no number where numbers are asked for, Error(bad_data) for damage.
+  // Appends the next cells, at most `rows`, and returns how many it appended. Throws
+  // Error(bad_value) for a cell that is not a number where numbers are asked for, and
+  // Error(bad_data) for damage.
   virtual Index read(Column& to, Index rows) = 0;
 
  protected:

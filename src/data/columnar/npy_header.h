@@ -22,7 +22,7 @@ struct NpyHeader {
   std::size_t data = 0;  // where the numbers begin
 };
 
-// Throws as parse_npy does.
+// Throws what parse_npy throws.
 [[nodiscard]] NpyHeader read_npy_header(std::span<const std::uint8_t> bytes,
                                         const std::string& source);
 

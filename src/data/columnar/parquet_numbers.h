@@ -12,7 +12,7 @@ namespace fmd::internal {
 // A column of numbers, decoded by the plug-in without batches in between.
 class ParquetNumbers final : public ColumnSource {
  public:
-  // handle: of library.numbers(), taken over.
+  // Takes ownership of `handle`, the result of library.numbers().
   ParquetNumbers(const FmdParquet& library, void* handle, std::string source,
                  std::string name, const MissingTexts& missing);
   [[nodiscard]] ColumnKind kind(const std::string&) const override {
@@ -23,8 +23,8 @@ class ParquetNumbers final : public ColumnSource {
  private:
   const FmdParquet& library_;
   std::unique_ptr<void, void (*)(void*)> handle_;
-  std::vector<double> part_;  // small: what is appended is still in the cache
-  Index row_ = 0;             // cells that were read
+  std::vector<double> part_;  // small, so that it is still in the cache when it is appended
+  Index row_ = 0;             // cells read so far
 };
 
 }  // namespace fmd::internal

@@ -6,7 +6,8 @@
 
 namespace fmd::internal {
 
-// CSV, block by block. Kinds that are not given are found by a reading of their own.
+// The rows of a CSV text, block by block. Kinds that are not given are found by a separate
+// pass.
 class CsvRows : public RowSource {
  public:
   CsvRows(std::unique_ptr<TextFeed> feed, const std::string& source,

@@ -9,10 +9,10 @@
 namespace fmd::internal {
 
 // Where cells end: every comma and line feed outside of quotes, as offsets into the text.
-// Quotes are paired by counting alone, which holds for well-formed records; the caller
-// checks those that have some.
+// Quotes are paired by counting alone. That is right for well-formed records; the caller
+// checks the records that have quotes.
 struct CsvMarks {
-  // at[0] stands for the line feed before the text (one below 0), the marks follow.
+  // at[0] is the line feed before the text (one below 0). The marks follow.
   std::vector<std::uint32_t> at;
   std::size_t count = 0;  // marks, without at[0]
   bool quotes = false;
@@ -21,7 +21,7 @@ struct CsvMarks {
   bool above_ascii = false;
   bool nul = false;
 
-  // Of a text that begins with a record and is shorter than 4 GB.
+  // Finds the marks of a text that begins with a record and is shorter than 4 GB.
   void find(std::string_view text);
 };
 

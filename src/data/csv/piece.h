@@ -21,15 +21,16 @@ struct PieceColumn {
   bool turned = false;  // an inferred number column has a text: its numbers are void
 };
 
-// A run of records of a text, parsed on its own; many pieces are parsed beside each other.
-// The memory of the last piece is used again for the next.
+// A run of records of a text that is parsed on its own. Many pieces are parsed at the same
+// time. The memory of the last parse is reused for the next.
 class CsvPiece {
  public:
   explicit CsvPiece(const CsvPlan& plan);
 
-  // Records from `begin` (the start of one) on, as long as they begin before `stop`, which
-  // is then answered by end(). With open_end the text may go on behind its end. Nothing is
-  // thrown for bad input: failed() then, and find_error() tells more.
+  // Parses the records that begin in [begin, stop). `begin` must be the start of a record.
+  // end() is then where the next record begins. With open_end the text may go on after its
+  // end. Bad input does not throw: failed() is then true, and find_error() throws the
+  // error.
   void parse(std::string_view text, std::size_t begin, std::size_t stop, bool open_end);
 
   [[nodiscard]] std::size_t begin() const { return begin_; }
@@ -69,13 +70,13 @@ class CsvPiece {
   std::string scratch_;
 };
 
-// Throws the first error of the records in [begin, ...) of the text; `line` is that of
-// begin. To be called where a piece has failed.
+// Throws the first error of the records in [begin, ...) of the text, after a piece has
+// failed. `line` is the line of `begin`.
 [[noreturn]] void find_error(const CsvPlan& plan, std::string_view text, std::size_t begin,
                              Index line, bool open_end);
 
-// A likely start of a record at or behind `at`: a line from which records as wide as the
-// header follow. May be wrong (a line inside of quotes), which the caller must find out.
+// A likely start of a record at or after `at`: a line from which records as wide as the
+// header follow. It may be wrong (a line inside of quotes); the caller must check it.
 [[nodiscard]] std::size_t guess_record(const CsvPlan& plan, std::string_view text,
                                        std::size_t at);
 

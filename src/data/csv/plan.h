@@ -18,7 +18,7 @@ struct CsvColumn {
   std::size_t position = 0;  // in the file
   std::string name;
   bool given = false;    // kind is known, not inferred
-  bool active = true;    // is being read
+  bool active = true;    // it is being read
   bool numbers = false;  // a number has been read
   ColumnKind kind = ColumnKind::number;
   std::unique_ptr<KnownLevels> known = std::make_unique<KnownLevels>();
@@ -32,18 +32,18 @@ struct CsvPlan {
   std::vector<CsvColumn> columns;  // those that are kept, in the file's order
   MissingTexts missing;
 
-  // Reads the header, unless the options name the columns. Throws as read_csv does.
+  // Reads the header, unless the options name the columns. Throws what read_csv throws.
   CsvPlan(CsvScanner& scanner, const CsvOptions& csv_options);
 };
 
-// scanner.next() that also looks at the bytes that it passes: the first thing that is wrong
-// is what is thrown.
+// Like scanner.next(), but also checks the bytes that it passes. Throws the first error of
+// both.
 bool next_checked(CsvScanner& scanner);
 
-// Throws when the record has not as many cells as the header.
+// Throws when the record does not have as many cells as the header.
 void check_width(const CsvScanner& scanner, std::size_t width);
 
-// The error for a cell of a number column that is no number.
+// Throws the error for a cell of a number column that is not a number.
 [[noreturn]] void fail_number(const CsvScanner& scanner, std::size_t position,
                               std::string_view text);
 

@@ -7,7 +7,8 @@
 
 namespace fmd::internal {
 
-// All rows of a reader at its start. Throws what reading throws, and when there are none.
+// All rows of a reader that is at its start. Throws what reading throws, and Error(bad_csv)
+// when there are no rows.
 [[nodiscard]] Table read_all(CsvReader& reader, const Exec& exec);
 
 [[nodiscard]] Table read_csv_file(const OpenFile& file, const CsvOptions& options,

@@ -13,9 +13,9 @@ namespace fmd::internal {
 
 inline constexpr std::size_t kCsvChunk = std::size_t{1} << 18;  // bytes of one piece
 
-// Reads a CSV text in waves: some pieces of `chunk` bytes, parsed beside each other. Where
-// a piece begins is guessed; a piece whose guess was wrong is parsed again, so that the
-// records are those of a reading from start to end, whatever the size of the pieces.
+// Reads a CSV text in waves. A wave is some pieces of `chunk` bytes that are parsed at the
+// same time. The start of a piece is guessed, and a piece whose guess was wrong is parsed
+// again. So the records are those of a reading from start to end, for any size of pieces.
 class CsvReader {
  public:
   // Reads the header.
@@ -25,9 +25,9 @@ class CsvReader {
   [[nodiscard]] CsvPlan& plan() { return *plan_; }
   [[nodiscard]] const CsvPlan& plan() const { return *plan_; }
 
-  // The next rows; false at the end. New levels have joined those of the plan, and codes
-  // refer to them. A column that was taken for numbers and has a text is made a category
-  // when nothing of it is lost by that, else it is no longer active.
+  // The next rows; false at the end. New levels are added to those of the plan, and codes
+  // refer to them. A column that was taken for numbers and has a text becomes a category
+  // when no text of it is lost yet; otherwise it is no longer active.
   bool next_wave();
   [[nodiscard]] std::size_t pieces() const { return used_; }
   [[nodiscard]] CsvPiece& piece(std::size_t i) { return *pieces_[i]; }
@@ -59,7 +59,7 @@ class CsvReader {
   std::vector<Index> lines_;
   std::size_t used_ = 0;
   std::size_t header_bytes_ = 0;
-  Index first_line_ = 1;  // behind the header
+  Index first_line_ = 1;  // after the header
   Index line_ = 1;        // of the text that follows
   Index row_ = 0;
 };

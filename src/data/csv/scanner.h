@@ -13,13 +13,13 @@ namespace fmd::internal {
 [[nodiscard]] inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 struct RawCell {
-  std::string_view text;  // between the quotes, or without the blanks around
+  std::string_view text;  // between the quotes, or without the blanks around it
   bool escaped = false;   // has doubled quotes
 };
 
 [[nodiscard]] std::string_view undouble_quotes(std::string_view text, std::string& scratch);
 
-// The cell's text with doubled quotes undone, in `scratch` where that is needed.
+// The cell's text with doubled quotes made single, in `scratch` where that is needed.
 [[nodiscard]] inline std::string_view cell_text(const RawCell& cell, std::string& scratch) {
   return cell.escaped ? undouble_quotes(cell.text, scratch) : cell.text;
 }
@@ -29,13 +29,13 @@ class CsvScanner {
  public:
   CsvScanner(std::string_view text, std::string source, const CsvOptions& options);
 
-  // To the next record; false at the end. Blank lines and comments are passed over.
+  // Goes to the next record; false at the end. Blank lines and comments are skipped.
   bool next();
 
-  // The text may go on behind its end: a record that reaches the end is not read. next()
-  // then gives false, and at() is where that record begins.
+  // The text may go on after its end. A record that reaches the end is then not read:
+  // next() gives false, and at() is where that record begins.
   void set_open_end(bool open) { open_end_ = open; }
-  // Records that begin here or behind are not read.
+  // Records that begin here or later are not read.
   void set_limit(const char* limit) { limit_ = limit; }
   void set_text(std::string_view text) {
     at_ = text.data();
@@ -51,7 +51,7 @@ class CsvScanner {
   [[nodiscard]] Index line() const { return record_line_; }
   [[nodiscard]] std::string_view record() const { return record_; }  // without the line end
 
-  // Names for messages, once the header is known.
+  // Column names for messages, once the header is known.
   void set_names(const std::vector<std::string>* names) { names_ = names; }
   // "x.csv, line 3, column "age"" (or "column 3" while there are no names).
   [[nodiscard]] std::string where(std::size_t column) const;

@@ -9,7 +9,8 @@
 
 namespace fmd::internal {
 
-// A text that is read from its start to its end, as much at a time as suits its source.
+// A text that is read from its start to its end. The source decides how much is read at a
+// time.
 class TextFeed {
  public:
   virtual ~TextFeed() = default;
@@ -18,18 +19,18 @@ class TextFeed {
     std::string_view text;  // from the first byte that has not been consumed
     bool last = false;      // it ends where the text ends
   };
-  // Holds until consume(). Throws what reading has come across, once the text before it has
+  // Valid until consume(). Throws the error that reading met, once the text before it has
   // been consumed.
   [[nodiscard]] virtual Window window() = 0;
   // The first bytes of the window are done. After 0 bytes the next window is longer.
   virtual void consume(std::size_t bytes) = 0;
-  // Gets the text behind the window ready; may run beside work on the window.
+  // Prepares the text after the window. May run at the same time as work on the window.
   virtual void read_ahead() = 0;
   virtual void rewind() = 0;
   [[nodiscard]] virtual double share() const = 0;  // of the file, 0 .. 1
 };
 
-// The text of a file: as it is mapped, or inflated while it is read when it is gzip, where
+// The text of a file: as it is mapped, or, when it is gzip, unpacked while it is read. Then
 // window() may throw Error(bad_csv).
 [[nodiscard]] std::unique_ptr<TextFeed> make_feed(const OpenFile& file,
                                                   std::size_t window_bytes);

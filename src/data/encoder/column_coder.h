@@ -10,7 +10,7 @@
 
 namespace fmd::internal {
 
-// Two levels without missing values and bucket: one feature for levels[1].
+// True for two levels without missing values and bucket: one feature, for levels[1].
 [[nodiscard]] inline bool one_feature(const EncodedColumn& column) {
   return !column.bucket && column.levels.size() == 2 && !column.levels[0].empty();
 }
@@ -27,17 +27,17 @@ void for_rows(std::span<const Index> rows, Index all, const Body& body) {
 // What a cell adds to its row: at most one entry.
 struct FeatureEntry {
   static constexpr std::int32_t kNone = -1;     // nothing
-  static constexpr std::int32_t kUnknown = -2;  // an error when a row needs it
+  static constexpr std::int32_t kUnknown = -2;  // an error if a row has it
   std::int32_t column = kNone;
   float value = 0;
 };
 
-// What the values of one column turn into.
+// Turns the values of one column into entries.
 class ColumnCoder {
  public:
   explicit ColumnCoder(const EncodedColumn& fitted) : fitted_(fitted) {}
 
-  // The entry of a cell that stands in no row: a value to flip to.
+  // The entry of a cell that is in no row: a value to flip to.
   [[nodiscard]] FeatureEntry read(const Cell& cell, const std::string& attribute) const;
   [[nodiscard]] FeatureEntry of_number(double number) const;
   [[nodiscard]] FeatureEntry of_level(std::string_view text) const;
@@ -49,8 +49,8 @@ class ColumnCoder {
   const EncodedColumn& fitted_;
 };
 
-// One column of a table seen with the encoder's eyes. What a category turns into is worked
-// out once, so that a cell costs a look-up.
+// Reads one column of a table as the encoder sees it. The entry of a category is computed
+// once, so that a cell costs one look-up.
 class ColumnReader : public ColumnCoder {
  public:
   ColumnReader(const EncodedColumn& fitted, const Table& table);
