@@ -18,7 +18,7 @@ Error damaged_gzip(const std::string& source, const std::string& what) {
           "copy or compress the file again; `gzip -t` tests it"};
 }
 
-// The last four bytes tell the length of the text, which a damaged file may say wrong.
+// The last four bytes hold the length of the text. In a damaged file it may be wrong.
 std::size_t likely_size(std::span<const std::uint8_t> bytes) {
   std::uint32_t told = 0;
   for (std::size_t i = 0; i < 4; ++i) told = told << 8 | bytes[bytes.size() - 1 - i];
@@ -51,7 +51,7 @@ struct GzipReader::State {
     if (bytes.size() < 18) error = damaged_gzip(source, "a gzip file that is cut off");
   }
 
-  // Inflates once into `out`; how many bytes came, with `ended` and `error` set.
+  // Unpacks once into `out` and returns how many bytes came. Sets `ended` and `error`.
   std::size_t step(std::span<char> out) {
     const std::size_t fed = std::min<std::size_t>(left, std::size_t{1} << 30);
     const std::size_t room = std::min<std::size_t>(out.size(), std::size_t{1} << 30);

@@ -40,8 +40,8 @@ void JsonReader::fail(const std::string& what) const {
 }
 
 void JsonReader::fail_field(const char* key, const char* needed) const {
-  // Lists are not shown: writing them calls itself for each level, and a damaged file may
-  // have any number of levels.
+  // Lists and objects are not shown: writing them calls itself for each level, and a
+  // damaged file may have any number of levels.
   const json& found = object_->at(key);
   const std::string value = found.is_array()    ? "a list"
                             : found.is_object() ? "an object"

@@ -13,7 +13,7 @@
 namespace fmd {
 namespace {
 
-// fmd_row, fmd_from, fmd_to in front of the table that is flipped.
+// Puts fmd_row, fmd_from and fmd_to in front of the columns of the flipped table.
 void add_plan_columns(const Attribute& attribute, const PairPlan& plan, Table& table) {
   Column row{.name = "fmd_row"};
   Column from{.name = "fmd_from", .kind = ColumnKind::category, .levels = attribute.values};
@@ -95,7 +95,7 @@ Table flipped_table(const Table& table, const Attribute& attribute, const PairPl
 
 GivenPairs join_pairs(const Table& table, const Table& given, const std::string& id) {
   const Keys keys = read_keys(table, given, id);
-  (void)index_keys(keys.left, table, id);  // no id appears twice
+  (void)index_keys(keys.left, table, id);  // throws when an id appears twice
   const auto right = index_keys(keys.right, given, id);
   GivenPairs pairs;
   for (std::size_t i = 0; i < keys.left.size(); ++i) {

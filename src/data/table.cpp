@@ -37,7 +37,7 @@ std::uint64_t hash_number(double number) {
   return chain_hash(1, bits);
 }
 
-// The same for "1" read as a number and "1" read as a category.
+// Equal for "1" read as a number and "1" read as a category.
 std::uint64_t hash_cell(std::string_view text) {
   double number = 0;
   if (parse_number(text, number) == NumberText::number) return hash_number(number);
@@ -161,7 +161,7 @@ Table select(const Table& table, std::span<const Index> rows) {
 }
 
 std::string to_csv(const Table& table) {
-  // A line with nothing on it would be passed over when the text is read again.
+  // An empty line would be skipped when the text is read again.
   const bool single = table.columns.size() == 1;
   std::vector<std::vector<std::string>> levels;  // as cells, quoted once
   std::string text;

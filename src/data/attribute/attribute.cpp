@@ -17,8 +17,8 @@
 namespace fmd {
 namespace {
 
-constexpr std::size_t kMostValues = 256;       // an id column by mistake, not an attribute
-constexpr std::size_t kMostNumbers = 1000000;  // beyond that quantiles are of a sample
+constexpr std::size_t kMostValues = 256;       // more is an id column by mistake
+constexpr std::size_t kMostNumbers = 1000000;  // beyond that quantiles come from a sample
 
 std::string quoted_words(const std::vector<std::string>& values, std::size_t limit) {
   std::vector<std::string> result;
@@ -30,7 +30,7 @@ std::vector<std::string> columns_of(const AttributeSpec& spec) {
   return spec.columns.empty() ? std::vector<std::string>{spec.name} : spec.columns;
 }
 
-// Which numbers are groups cannot be guessed: 0 and 1 may be, 17 to 90 are not.
+// It cannot be guessed which numbers are groups: 0 and 1 may be, 17 to 90 are not.
 [[noreturn]] void fail_numbers(const Table& table, const Column& column,
                                const AttributeSpec& spec) {
   std::vector<double> numbers;
@@ -110,7 +110,8 @@ void check_found(const Attribute& attribute, const std::string& source) {
 constexpr std::int32_t kMissingPart = -1;
 constexpr std::int32_t kOtherPart = -2;
 
-// One column of the attribute: which of the texts that its values have there a row has.
+// Reads one column of the attribute. A part is one of the different texts that the values
+// of the attribute have in this column.
 class PartReader {
  public:
   PartReader(const Attribute& attribute, std::size_t which, const Table& block)
@@ -231,7 +232,7 @@ std::vector<Index> Attribute::counts() const {
 AttributeSurvey::AttributeSurvey(AttributeSpec spec, std::uint64_t seed)
     : spec_(std::move(spec)), seed_(seed) {}
 
-// What the first block tells: its name, and of which kind the columns are.
+// Takes from the first block its name and the kinds of the columns.
 void AttributeSurvey::begin(const Table& block) {
   begun_ = true;
   source_ = block.source;
@@ -255,8 +256,8 @@ void AttributeSurvey::add(const Table& block) {
   }
 }
 
-// All numbers while they are few; then every further one takes the place of a random one
-// with the chance that keeps all equally likely to be in the sample.
+// Keeps all numbers while they are few. Then every further number replaces a random one,
+// with the probability that keeps all numbers equally likely to be in the sample.
 void AttributeSurvey::add_numbers(const Column& column) {
   if (column.kind != ColumnKind::number) {
     throw Error(
@@ -289,8 +290,8 @@ void AttributeSurvey::add_named(const Table& block) {
     if (g >= 0) g == std::ssize(rows_) ? ++missing_ : ++rows_[to_size(g)];
 }
 
-// Rows are counted by the codes of their levels; texts are looked at once per level, or
-// once per combination of levels.
+// Counts rows by the codes of their levels. Texts are looked at once per level, or once per
+// combination of levels.
 void AttributeSurvey::add_found(const Table& block) {
   std::vector<const Column*> columns;
   for (const std::string& name : named_.columns) columns.push_back(&block.column(name));

@@ -11,7 +11,7 @@
 namespace fmd::internal {
 namespace {
 
-// One cell of a value that was named: must be a number where the column has numbers.
+// One cell of a value that was named. It must be a number where the column has numbers.
 Cell parse_cell(const std::string& text, const Column& column, const AttributeSpec& spec) {
   Cell cell{.text = text, .number = 0};
   const NumberText kind = parse_number(text, cell.number);

@@ -24,7 +24,7 @@ ArrowColumn::ArrowColumn(ArrowArrayStream stream, std::string source, std::strin
     : ColumnSource(std::move(source), std::move(name), missing),
       stream_(stream),
       levels_(&levels) {
-  // A batch is a struct, of which this column is the only part.
+  // A batch is a struct, and this column is its only part.
   const bool known = stream_.get_schema(&stream_, &schema_) == 0;
   if (!known || schema_.n_children != 1) {
     if (known && schema_.release != nullptr) schema_.release(&schema_);

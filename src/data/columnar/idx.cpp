@@ -17,14 +17,14 @@ namespace {
 constexpr int kUnsignedBytes = 0x08;  // the kind of number that is read
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
-// The file's bytes one after the other, unpacked where they are packed.
+// The file's bytes in order, unpacked where they are packed.
 class IdxFeed {
  public:
   IdxFeed(std::span<const std::uint8_t> bytes, const std::string& source) : bytes_(bytes) {
     if (is_gzip(bytes)) packed_.emplace(bytes, source, std::numeric_limits<Index>::max());
   }
 
-  // Up to `count` bytes behind those in `out`; fewer at the end only.
+  // Appends up to `count` bytes to `out`; fewer only at the end.
   void read(std::size_t count, Bytes& out) {
     while (count > 0) {
       const std::size_t used = out.size(), room = std::min(count, kReadBytes);
@@ -48,7 +48,7 @@ class IdxFeed {
     try {
       if (packed_->at_end()) return 0;
       return packed_->read({reinterpret_cast<char*>(out.data()), out.size()});
-    } catch (const Error& error) {  // damage to a packed file, told as that of a table
+    } catch (const Error& error) {  // gzip throws bad_csv
       throw Error(ErrorKind::bad_data,
                   fmt::format("{}, after {} unpacked bytes", error.what(), offset_),
                   error.hint());

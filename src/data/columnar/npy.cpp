@@ -31,7 +31,7 @@ T load(const std::uint8_t* p, bool big_endian) {
   return value;
 }
 
-// a * b, or -1 when that is no Index.
+// a * b, or -1 when an Index cannot hold it.
 Index product(Index a, Index b) {
   return b != 0 && a > std::numeric_limits<Index>::max() / b ? -1 : a * b;
 }
@@ -88,7 +88,7 @@ NpyView parse_npy(std::span<const std::uint8_t> bytes, const std::string& source
   for (const NpyField& field : header.fields) row_bytes += field.type.size;
   const Index width = dimensions == 2 ? header.shape[1] : 1;
   const Index cells = product(view.rows, width);
-  // Checked before anything is made that the header's numbers would size.
+  // Checked before any memory is allocated by the header's numbers.
   check_size(view, cells, row_bytes);
   if (structured) {
     check_field_names(header.fields, source);

@@ -78,7 +78,7 @@ class NpyRows : public RowSource {
     }
   }
 
-  // As it would be written in a table: whole numbers to their last digit.
+  // The number as a CSV file would have it: whole numbers to their last digit.
   [[nodiscard]] std::string text(Index row, Index at, double value) const {
     const NpyType& type = view_.columns[to_size(at)].type;
     if (type.kind == 'b') return value != 0 ? "true" : "false";

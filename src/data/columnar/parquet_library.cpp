@@ -20,9 +20,9 @@ namespace {
 
 constexpr const char* kName = "fmd_parquet.so";
 
-// Where the plug-in may be: what FMD_PARQUET_LIB names; beside the program or above it, as
-// after a build; in the library folder beside that of the program, as after an
-// installation; where the system looks.
+// Where the plug-in may be: the file that FMD_PARQUET_LIB names; otherwise in the program's
+// folder or the one above (after a build), in the library folder beside the program's
+// folder (after an installation), or where the system looks.
 std::vector<std::string> candidates() {
   if (const char* given = std::getenv("FMD_PARQUET_LIB")) return {given};
   std::vector<std::string> paths;
@@ -71,8 +71,7 @@ const FmdParquet& parquet_library(const std::string& source) {
       ErrorKind::unsupported,
       fmt::format("{}: a Parquet file needs the plug-in {}: {}", source, kName, reason),
       "install the Python package pyarrow and build fmd again (./dev setup does both), "
-      "name "
-      "the plug-in by FMD_PARQUET_LIB, or save the table as CSV");
+      "name the plug-in by FMD_PARQUET_LIB, or save the table as CSV");
 }
 
 }  // namespace fmd::internal

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPart = 4096;
 
-// An exponent of ones only: infinite or missing.
+// A number that is infinite or missing has an exponent of ones only.
 bool all_finite(std::span<const double> values) {
   constexpr std::uint64_t unit = std::uint64_t{1} << 52;
   constexpr std::uint64_t exponent = 0x7ff * unit;

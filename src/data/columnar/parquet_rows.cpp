@@ -117,7 +117,7 @@ class ParquetRows : public RowSource {
                                          missing_);
   }
 
-  // A few bytes can stand for many rows, and damaged ones for more than there are.
+  // A few bytes can encode many rows, and damaged bytes can claim more rows than there are.
   void reserve(Column& column, Index count) const {
     const auto likely = static_cast<Index>(file_.bytes.size()) * 16;
     const auto room = to_size(std::min(count, std::max<Index>(likely, kBatch)));

@@ -45,7 +45,7 @@ std::vector<std::string_view> csv_records(std::string_view text, const std::stri
 std::string csv_cell(std::string_view text) {
   const bool blank_end = !text.empty() && (text.front() == ' ' || text.front() == '\t' ||
                                            text.back() == ' ' || text.back() == '\t');
-  // At the start of a file a mark would not be taken for a part of the cell.
+  // At the start of a file the mark would be dropped, not read as a part of the cell.
   const bool marked = text.starts_with(kByteOrderMark);
   if (!blank_end && !marked && text.find_first_of(",\"\n\r") == std::string_view::npos) {
     return std::string(text);

@@ -23,7 +23,8 @@ CsvRows::CsvRows(std::unique_ptr<TextFeed> feed, const std::string& source,
   }
 }
 
-// Numbers are read even where they are given: the first error of the file is to be found.
+// Number columns are read even where the kind is given, so that the first error of the file
+// is found.
 void CsvRows::infer_kinds() {
   std::vector<CsvColumn>& columns = reader_.plan().columns;
   for (CsvColumn& column : columns) column.active = column.kind == ColumnKind::number;

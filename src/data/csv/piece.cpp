@@ -24,7 +24,7 @@ std::string_view trim(std::string_view text) {
 
 }  // namespace
 
-// One column of records whose marks stand behind each other.
+// One column of records whose marks follow each other.
 struct CsvPiece::Cells {
   const char* text;
   const char* safe;  // eight bytes can be read from here and before
@@ -33,7 +33,7 @@ struct CsvPiece::Cells {
   bool returns;  // cells may end with a carriage return
   bool quotes;
 
-  // As it stands between the commas.
+  // The cell as it is between the commas.
   [[nodiscard]] std::string_view raw(std::size_t i) const {
     const std::uint32_t* end = ends + i * stride;
     const char* first = text + static_cast<std::uint32_t>(end[-1] + 1);
@@ -42,7 +42,7 @@ struct CsvPiece::Cells {
     return {first, static_cast<std::size_t>(last - first)};
   }
 
-  // Without blanks around it and without quotes.
+  // The cell without blanks around it and without quotes.
   [[nodiscard]] std::string_view clean(std::string_view cell, std::string& scratch) const {
     if (cell.empty() || (static_cast<unsigned char>(cell.front()) > '"' &&
                          static_cast<unsigned char>(cell.back()) > '"'))
@@ -106,8 +106,7 @@ bool CsvPiece::take_marked(std::string_view text, std::size_t stop) {
     ++count;
   }
   if (count == 0) {
-    // Long records need long segments. Where records are irregular, marks are found for
-    // short ones until that is over.
+    // Long records need long segments. While records are irregular, segments are short.
     const bool cut = static_cast<std::size_t>(last - at) < width && segment_ < kLongSegment;
     segment_ = cut ? 4 * segment_ : kShortSegment;
     return false;
@@ -140,7 +139,7 @@ bool CsvPiece::is_regular(std::string_view text, const std::uint32_t* ends) cons
          record.substr(0, record.size() - 1).find('\r') == std::string_view::npos;
 }
 
-// Whether each cell is plain, or one quoted text with quotes doubled. Only then the marks
+// True when each cell is plain, or one quoted text with quotes doubled. Only then the marks
 // are right.
 bool CsvPiece::quotes_hold(std::string_view text, const std::uint32_t* ends) const {
   const std::size_t width = plan_->names.size();
@@ -251,7 +250,7 @@ std::int32_t CsvPiece::code_of(const CsvColumn& column, PieceColumn& to,
   return known >= 0 ? known : -2 - to.fresh.index.code(text);
 }
 
-// A record that is not as plain as most: the scanner, which knows every rule, reads it.
+// Reads one record that is not regular with the scanner, which knows every rule.
 bool CsvPiece::scan_record(std::string_view text) {
   CsvScanner& scanner = scanner_;
   scanner.seek(text.data() + end_, line_);

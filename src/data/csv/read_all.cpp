@@ -8,8 +8,8 @@
 namespace fmd::internal {
 namespace {
 
-// Makes room for `more` cells; where there is none, for as many as the whole file seems to
-// have. Memory that is never written to costs nothing.
+// Makes room for `more` cells. When memory must grow, it grows to what the whole file seems
+// to need. Memory that is never written to costs nothing.
 template <typename T>
 void make_room(std::vector<T>& cells, std::size_t more, double share) {
   const std::size_t needed = cells.size() + more;
@@ -57,7 +57,7 @@ void append_wave(Table& table, CsvReader& reader, const Exec& exec) {
   });
 }
 
-// Columns that were taken for numbers until a text came: read again as categories.
+// Reads the columns that were taken for numbers until a text came again, as categories.
 void read_again(Table& table, CsvReader& reader, const Exec& exec) {
   bool any = false;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {

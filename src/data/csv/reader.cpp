@@ -13,13 +13,14 @@ namespace {
 
 constexpr std::size_t kFirstChunk = std::size_t{1} << 16;
 
-// One piece for one thread stays in its cache; more for each of several keep them all busy.
+// One thread has one piece, which stays in its cache. Several threads have more pieces
+// each, so that all are busy.
 std::size_t most_pieces(const Exec& exec) {
   const int threads = exec.pool == nullptr ? 1 : exec.pool->threads();
   return threads == 1 ? 1 : 4 * static_cast<std::size_t>(threads);
 }
 
-// Text that is kept in search of the end of a record, where it is not there as a whole.
+// How much text is kept while the end of a record is searched for.
 std::size_t longest_record(const CsvOptions& options) {
   return (std::size_t{1} << 26) + 4 * to_size(std::max<Index>(options.max_field, 1));
 }
@@ -32,7 +33,7 @@ std::size_t longest_record(const CsvOptions& options) {
               "look for a quote that is opened here and closed much later");
 }
 
-// Whether the first record ends in this text, which goes on.
+// True when the first record ends in this text, which goes on.
 bool has_record(std::string_view text, const CsvOptions& options) {
   if (!options.names.empty()) return true;
   CsvScanner scanner(text, "", options);
@@ -88,7 +89,8 @@ bool CsvReader::next_wave() {
     const TextFeed::Window window = feed_->window();
     used_ = 0;
     if (window.text.empty() && window.last) return false;
-    // What the columns are shows in the first rows: if that changes, little is lost.
+    // The first rows show the kinds of the columns. A small first piece loses little when a
+    // kind changes.
     const std::size_t chunk = row_ == 0 ? std::min(chunk_, kFirstChunk) : chunk_;
     const std::size_t most = row_ == 0 ? 1 : most_pieces(exec_);
     const std::size_t fits = (window.text.size() + chunk - 1) / chunk;
@@ -125,7 +127,7 @@ CsvReader::Joined CsvReader::join_pieces(const TextFeed::Window& window,
   std::size_t good = 0;
   for (std::size_t k = 0; k < used_; ++k) {
     const std::size_t stop = (k + 1) * chunk;
-    if (joined.bytes >= stop) continue;  // a long record has left nothing of this piece
+    if (joined.bytes >= stop) continue;  // a long record covers this piece
     CsvPiece& piece = *pieces_[k];
     if (piece.begin() != joined.bytes)
       piece.parse(window.text, joined.bytes, stop, !window.last);

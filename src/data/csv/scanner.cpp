@@ -77,7 +77,7 @@ bool CsvScanner::next() {
   if (!open_end_) {
     read_record();
   } else {
-    // What reaches the end may look different when more is there, an error too.
+    // A record that reaches the end may change when more text comes. So may an error.
     bool failed = false;
     std::exception_ptr error;
     try {

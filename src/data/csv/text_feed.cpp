@@ -46,8 +46,8 @@ class MemoryFeed : public TextFeed {
   std::size_t forgotten_ = 0;
 };
 
-// Two buffers: the window, and the text behind it that is inflated meanwhile. What is left
-// of the one is put before the other.
+// Two buffers: the window, and the text after it, which is unpacked at the same time. The
+// rest of the first is put before the second.
 class GzipFeed : public TextFeed {
  public:
   GzipFeed(const OpenFile& file, std::size_t window_bytes)
@@ -116,8 +116,8 @@ class GzipFeed : public TextFeed {
   std::size_t window_;
   std::vector<char> current_, next_;
   std::size_t from_ = 0, to_ = 0;  // of the window, in current_
-  std::size_t ahead_ = 0;          // bytes in next_, behind the room
-  bool ended_ = false;             // no text behind next_
+  std::size_t ahead_ = 0;          // bytes in next_, after the room
+  bool ended_ = false;             // no text after next_
   bool stalled_ = false;           // the window cannot be used without more text
   std::exception_ptr error_;
 };

@@ -31,8 +31,7 @@ FeatureEntry ColumnCoder::of_level(std::string_view text) const {
   return index == 0 ? FeatureEntry{} : FeatureEntry{.column = first, .value = 1};
 }
 
-// Missing (NaN) counts as the mean; where training had missing ones, that is told by a
-// feature.
+// Missing (NaN) counts as the mean. When training had missing numbers, a feature says so.
 FeatureEntry ColumnCoder::of_number(double number) const {
   const auto first = static_cast<std::int32_t>(fitted_.first);
   if (std::isnan(number)) {

@@ -25,7 +25,7 @@ std::string columns_contradiction(const Task& task, const AttributeSpec& spec) {
   return "";
 }
 
-// What in the matching that an attribute asks for makes no sense; "" when all does.
+// What makes no sense in the matching that an attribute asks for; "" when nothing.
 std::string match_contradiction(const Task& task, const AttributeSpec& spec) {
   if (!is_match(spec)) {
     if (!spec.match_columns.empty()) return "match_columns are for pairs match";

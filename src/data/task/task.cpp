@@ -18,8 +18,7 @@
 namespace fmd {
 namespace {
 
-// Position of a text among the classes: as it stands, or as an equal number ("1" and
-// "1.0").
+// The position of a text among the classes, or of an equal number ("1" and "1.0").
 std::int32_t class_of(const std::string& text, const std::vector<std::string>& classes) {
   const auto at = std::find(classes.begin(), classes.end(), text);
   if (at != classes.end()) return static_cast<std::int32_t>(at - classes.begin());
@@ -29,7 +28,7 @@ std::int32_t class_of(const std::string& text, const std::vector<std::string>& c
   return -1;
 }
 
-// Distinct values: numbers by value, else by text.
+// Distinct values, sorted: numbers by value, texts by text.
 std::vector<std::string> sorted_values(const Column& column) {
   std::vector<std::string> values;
   if (column.kind == ColumnKind::number) {
@@ -79,7 +78,7 @@ void set_threshold(Task& task, const std::string& text) {
 }
 
 void set_positive(Task& task, const std::string& positive) {
-  if (task.classes.empty()) return;  // label_classes() is told when the table is read
+  if (task.classes.empty()) return;  // label_classes() gets it when the table is read
   const auto at = std::find(task.classes.begin(), task.classes.end(), positive);
   if (at == task.classes.end()) {
     throw Error(ErrorKind::bad_option,
@@ -99,8 +98,8 @@ bool is_rich(const AttributeSpec& spec) {
   return spec != plain || (!spec.columns.empty() && spec.columns != std::vector{spec.name});
 }
 
-// The list that the overrides give; what is known already of an attribute stays unless they
-// say more than its name.
+// The list that the overrides give. What is already known of an attribute stays, unless
+// they say more than its name.
 std::vector<AttributeSpec> new_attributes(const Task& task,
                                           const TaskOverrides& overrides) {
   std::vector<AttributeSpec> result;
@@ -375,7 +374,7 @@ AttributeSpec parse_attribute(const std::string& text) {
   if (colon == std::string::npos || colon == 0 || colon + 1 == text.size() ||
       !std::all_of(text.begin() + static_cast<std::ptrdiff_t>(colon) + 1, text.end(),
                    digit))
-    return spec;  // a colon may stand in a column's name
+    return spec;  // a column's name may have a colon
   double number = 0;
   const bool known =
       parse_number(std::string_view(text).substr(colon + 1), number) == NumberText::number;
