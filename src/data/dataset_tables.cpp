@@ -10,7 +10,7 @@
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 using Words = std::map<std::string, std::string>;
@@ -19,7 +19,7 @@ Column& column_of(Table& table, const std::string& name) {
   return const_cast<Column&>(table.column(name));
 }
 
-// New texts for the levels; levels that get the same text become one.
+// Gives the levels new texts. Levels that get the same text become one.
 template <typename Rename>
 void rename_levels(Column& column, const Rename& rename) {
   std::vector<std::string> levels;
@@ -63,7 +63,8 @@ std::vector<Index> complete_rows(const Table& table) {
   return rows;
 }
 
-// Rows of both tables, which have the same columns; line numbers would be ambiguous.
+// The rows of both tables, which have the same columns. Without line numbers, which would
+// be ambiguous.
 Table append(Table first, const Table& second) {
   first.line.clear();
   for (std::size_t c = 0; c < first.columns.size(); ++c) {
@@ -149,4 +150,4 @@ Table acs_table(const std::string& text) {
   return table;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -125,7 +125,7 @@ void check_sum(const Dataset& set, const DatasetFile& file,
               fmt::format("get the original again; source: {}", set.source));
 }
 
-// The file's text, after its checksum.
+// The file's text, once its checksum is verified.
 std::string verified_text(const Dataset& set, const DatasetFile& file,
                           const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / file.path;
@@ -137,7 +137,7 @@ std::string verified_text(const Dataset& set, const DatasetFile& file,
   return gunzip(view.bytes(), path.string(), Index{1} << 30);
 }
 
-// Where a file of an image set stands, plain or packed; empty: nowhere.
+// The path of a file of an image set, plain or packed; empty when it is not there.
 std::filesystem::path image_path(const DatasetFile& file,
                                  const std::filesystem::path& folder) {
   if (folder.empty()) return {};
@@ -183,7 +183,7 @@ const Dataset& find_dataset(const std::string& name) {
   for (const Dataset& set : image_datasets()) {
     if (set.name != name) continue;
     throw Error(ErrorKind::bad_option,
-                fmt::format("data set \"{}\" holds images, no table", name),
+                fmt::format("data set \"{}\" holds images, not a table", name),
                 "`fmd reproduce` uses it");
   }
   for (const Dataset& set : datasets()) {

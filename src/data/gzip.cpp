@@ -10,15 +10,15 @@
 #include "data/number.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
-Error damaged(const std::string& source, const std::string& what) {
+Error damaged_gzip(const std::string& source, const std::string& what) {
   return {ErrorKind::bad_csv, fmt::format("{}: {}", source, what),
           "copy or compress the file again; `gzip -t` tests it"};
 }
 
-// The last four bytes tell the length of the text, which a damaged file may say wrong.
+// The last four bytes hold the length of the text. In a damaged file it may be wrong.
 std::size_t likely_size(std::span<const std::uint8_t> bytes) {
   std::uint32_t told = 0;
   for (std::size_t i = 0; i < 4; ++i) told = told << 8 | bytes[bytes.size() - 1 - i];
@@ -48,10 +48,10 @@ struct GzipReader::State {
     total = 0;
     ended = false;
     error.reset();
-    if (bytes.size() < 18) error = damaged(source, "a gzip file that is cut off");
+    if (bytes.size() < 18) error = damaged_gzip(source, "a gzip file that is cut off");
   }
 
-  // Inflates once into `out`; how many bytes came, with `ended` and `error` set.
+  // Unpacks once into `out` and returns how many bytes came. Sets `ended` and `error`.
   std::size_t step(std::span<char> out) {
     const std::size_t fed = std::min<std::size_t>(left, std::size_t{1} << 30);
     const std::size_t room = std::min<std::size_t>(out.size(), std::size_t{1} << 30);
@@ -63,7 +63,7 @@ struct GzipReader::State {
     const std::size_t came = room - stream.avail_out;
     total += static_cast<Index>(came);
     if (total > max_bytes) {
-      error = damaged(source, fmt::format("unpacks to more than {} bytes", max_bytes));
+      error = damaged_gzip(source, fmt::format("unpacks to more than {} bytes", max_bytes));
     } else if (status == Z_STREAM_END) {
       // More members may follow; tape blocks are padded with zeros.
       while (left > 0 && *stream.next_in == 0) ++stream.next_in, --left;
@@ -71,10 +71,10 @@ struct GzipReader::State {
       if (!ended) inflateReset(&stream);
     } else if (status == Z_BUF_ERROR ||
                (status == Z_OK && left == 0 && stream.avail_out != 0)) {
-      error = damaged(source, "a gzip file that is cut off");
+      error = damaged_gzip(source, "a gzip file that is cut off");
     } else if (status != Z_OK) {
       const char* what = stream.msg != nullptr ? stream.msg : "unknown";
-      error = damaged(source, fmt::format("a damaged gzip file ({})", what));
+      error = damaged_gzip(source, fmt::format("a damaged gzip file ({})", what));
     }
     return came;
   }
@@ -133,4 +133,4 @@ std::string gunzip(std::span<const std::uint8_t> bytes, const std::string& sourc
   return text;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

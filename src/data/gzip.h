@@ -5,9 +5,10 @@
 #include <span>
 #include <string>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 [[nodiscard]] bool is_gzip(std::span<const std::uint8_t> bytes);
 
@@ -19,9 +20,9 @@ class GzipReader {
   GzipReader(const GzipReader&) = delete;
   GzipReader& operator=(const GzipReader&) = delete;
 
-  // Fills `out` as far as the text goes: fewer bytes only at its end, or before damage,
-  // which the next call throws. Throws Error(bad_csv) when the file is damaged, cut off, or
-  // unpacks to more than max_bytes.
+  // Fills `out` and returns the number of bytes. There are fewer than asked for only at the
+  // end of the text, or before damage, for which the next call throws. Throws
+  // Error(bad_csv) when the file is damaged, cut off, or unpacks to more than max_bytes.
   [[nodiscard]] std::size_t read(std::span<char> out);
   [[nodiscard]] bool at_end() const;
   [[nodiscard]] double share() const;  // of the compressed bytes, 0 .. 1
@@ -32,8 +33,8 @@ class GzipReader {
   std::unique_ptr<State> state_;
 };
 
-// The whole text. Throws as above; memory grows only with what is really there.
+// The whole text. Throws what read() throws. Memory grows with the bytes that are there.
 [[nodiscard]] std::string gunzip(std::span<const std::uint8_t> bytes,
                                  const std::string& source, Index max_bytes);
 
-}  // namespace fmd
+}  // namespace fmd::internal

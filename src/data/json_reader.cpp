@@ -7,7 +7,7 @@
 #include "data/words.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 using nlohmann::json;
 
@@ -30,7 +30,7 @@ json JsonReader::parse(const std::string& text, const std::string& source) {
 
 JsonReader::JsonReader(const json& object, std::string source)
     : object_(&object), source_(std::move(source)) {
-  if (!object.is_object()) fail("is no JSON object");
+  if (!object.is_object()) fail("is not a JSON object");
 }
 
 void JsonReader::fail(const std::string& what) const {
@@ -40,8 +40,8 @@ void JsonReader::fail(const std::string& what) const {
 }
 
 void JsonReader::fail_field(const char* key, const char* needed) const {
-  // Lists are not shown: writing them calls itself for each level, and a damaged file may
-  // have any number of levels.
+  // Lists and objects are not shown: writing them calls itself for each level, and a
+  // damaged file may have any number of levels.
   const json& found = object_->at(key);
   const std::string value = found.is_array()    ? "a list"
                             : found.is_object() ? "an object"
@@ -140,4 +140,4 @@ std::map<std::string, ColumnKind> JsonReader::kinds(const char* key) const {
   return result;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,16 +6,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 #include "fmd/data/table.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// Reads an object of a model's metadata field by field. Whatever is absent, of another type
-// or out of range throws Error(bad_model) that names the source and the field.
+// Reads an object of a model's metadata field by field. A field that is absent, of another
+// type or out of range throws Error(bad_model) that names the source and the field.
 class JsonReader {
  public:
-  // The text's object. Limits nothing but trusts nothing: `text` may be hostile.
+  // The text's object. `text` may be hostile: damaged JSON throws. There is no limit of
+  // size.
   [[nodiscard]] static nlohmann::json parse(const std::string& text,
                                             const std::string& source);
 
@@ -46,8 +48,8 @@ class JsonReader {
 
 [[nodiscard]] const char* kind_text(ColumnKind kind);
 
-// The object as text; what is no UTF-8 (in values that were not read by this library) is
-// replaced.
+// The object as text. Bytes that are not valid UTF-8 (in values that this library did not
+// read) are replaced.
 [[nodiscard]] std::string json_text(const nlohmann::json& object);
 
-}  // namespace fmd
+}  // namespace fmd::internal

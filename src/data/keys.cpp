@@ -6,7 +6,7 @@
 #include "data/words.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 std::vector<std::string> key_texts(const Table& table, const Column& column,
@@ -43,13 +43,12 @@ std::unordered_map<std::string, Index> index_keys(const std::vector<std::string>
     const auto row = static_cast<Index>(i);
     const auto [at, fresh] = rows.emplace(keys[i], row);
     if (fresh) continue;
-    throw Error(
-        ErrorKind::bad_data,
-        fmt::format("{}, column \"{}\": \"{}\" stands in {} already", table.where(row),
-                    column, shorten(keys[i]), table.where(at->second)),
-        "a key must name one row");
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}, column \"{}\": \"{}\" is already in {}", table.where(row),
+                            column, shorten(keys[i]), table.where(at->second)),
+                "a key must name one row");
   }
   return rows;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

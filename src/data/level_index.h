@@ -7,11 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// The bytes of a text of at most eight, the first one lowest, zeros above.
+// A text of at most eight bytes as a number: the first byte is the lowest, and zeros are
+// above the last.
 [[nodiscard]] inline std::uint64_t short_bytes(const char* p, std::size_t size) {
   if (size >= 4) {  // two loads that overlap
     std::uint32_t low = 0;
@@ -30,9 +32,9 @@ namespace fmd {
   return size == 0 ? 0 : static_cast<unsigned char>(*p);
 }
 
-// Numbers distinct texts 0, 1, ... in order of first appearance. Open addressing over the
-// list of levels itself; a text of at most eight bytes is its own key, so that finding it
-// touches one slot and no string.
+// Gives distinct texts the numbers 0, 1, ... in order of first appearance. Open addressing
+// over the list of levels itself. A text of at most eight bytes is its own key, so that
+// finding it touches one slot and no string.
 class LevelIndex {
  public:
   explicit LevelIndex(std::vector<std::string>& levels) : levels_(&levels) { rehash(64); }
@@ -43,12 +45,12 @@ class LevelIndex {
     return slots_[at].code >= 0 ? slots_[at].code : insert(text, key, at);
   }
 
-  // -1 when it is not there. May be called from several threads at once.
+  // The text's number, or -1. May be called from several threads at once.
   [[nodiscard]] std::int32_t find(std::string_view text) const {
     return slots_[place(key_of(text), text)].code;
   }
 
-  // Forgets all; to be called when the list of levels has been cleared.
+  // Forgets all. To be called after the list of levels has been cleared.
   void reset() { rehash(64); }
 
  private:
@@ -122,4 +124,10 @@ class LevelIndex {
   std::size_t mask_ = 0;
 };
 
-}  // namespace fmd
+// Levels found so far. Not movable: the index points to the list.
+struct KnownLevels {
+  std::vector<std::string> levels = {};
+  LevelIndex index{levels};
+};
+
+}  // namespace fmd::internal

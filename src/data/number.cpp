@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Powers of ten that a double holds exactly.
@@ -13,7 +13,7 @@ constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  
                                             1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 // "12.375" as 12375 / 10^3: both are exact, so the quotient is the nearest double. False
-// where that does not hold or the text is no such number; nothing is said about it then.
+// when they are not exact or the text has another form; it may still be a number.
 bool parse_decimal(const char* p, const char* last, double& value) {
   const bool negative = *p == '-';
   if (negative) ++p;
@@ -67,10 +67,16 @@ std::string number_text(double value) {
   return {buffer.data(), result.ptr};
 }
 
+std::string float_text(float value) {
+  std::array<char, 32> buffer;
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
 std::string canonical_text(std::string_view text) {
   double value = 0;
   if (parse_number(text, value) != NumberText::number) return std::string(text);
   return number_text(value == 0 ? 0.0 : value);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

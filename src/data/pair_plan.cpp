@@ -13,7 +13,7 @@
 namespace fmd {
 namespace {
 
-// fmd_row, fmd_from, fmd_to in front of the table that is flipped.
+// Puts fmd_row, fmd_from and fmd_to in front of the columns of the flipped table.
 void add_plan_columns(const Attribute& attribute, const PairPlan& plan, Table& table) {
   Column row{.name = "fmd_row"};
   Column from{.name = "fmd_from", .kind = ColumnKind::category, .levels = attribute.values};
@@ -48,8 +48,8 @@ void set_cells(const Attribute& attribute, std::size_t which, const PairPlan& pl
 PairPlan flip_plan(const Attribute& attribute, std::span<const Index> rows) {
   if (!attribute.flips()) {
     throw Error(ErrorKind::bad_task,
-                fmt::format("attribute \"{}\": ranges of a number are not flipped, as a "
-                            "range has no one value to flip to",
+                fmt::format("attribute \"{}\": ranges of a number cannot be flipped: a "
+                            "range has no single value to flip to",
                             attribute.name),
                 "name the numbers to flip between: values = [...]");
   }
@@ -80,7 +80,7 @@ Table flipped_table(const Table& table, const Attribute& attribute, const PairPl
   for (const char* name : {"fmd_row", "fmd_from", "fmd_to"}) {
     if (table.find(name) == nullptr) continue;
     throw Error(ErrorKind::bad_data,
-                fmt::format("{}: has a column \"{}\" already", table.source, name),
+                fmt::format("{}: already has a column \"{}\"", table.source, name),
                 "give the original table, not one that was made by flipping");
   }
   Table result = select(table, plan.row);
@@ -95,7 +95,7 @@ Table flipped_table(const Table& table, const Attribute& attribute, const PairPl
 
 GivenPairs join_pairs(const Table& table, const Table& given, const std::string& id) {
   const Keys keys = read_keys(table, given, id);
-  (void)index_keys(keys.left, table, id);  // no id stands twice
+  (void)index_keys(keys.left, table, id);  // throws when an id appears twice
   const auto right = index_keys(keys.right, given, id);
   GivenPairs pairs;
   for (std::size_t i = 0; i < keys.left.size(); ++i) {

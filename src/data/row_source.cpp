@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace fmd {
+namespace fmd::internal {
 
 OpenFile open_file(const std::filesystem::path& path) {
   const auto view = std::make_shared<const FileView>(FileView::open(path));
@@ -44,4 +44,4 @@ void add_levels(Column& column, const std::vector<std::string>& known) {
                        known.begin() + static_cast<std::ptrdiff_t>(have), known.end());
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -32,10 +32,10 @@ void shuffle(std::vector<T>& values, Rng& rng) {
 
 double floor_of(double x) { return std::floor(x + kRounding); }
 
-// Rounds a table of counts (strata x parts) up or down, cell by cell, such that every
+// Rounds each cell of a table of counts (strata x parts) up or down, so that every
 // stratum's sum is exact and every part's sum is rounded too. Such a rounding always
 // exists, because the table itself is a fractional solution of a flow problem with whole
-// bounds; it is found by augmenting paths, the parts' lower bounds first.
+// bounds. It is found by augmenting paths, the parts' lower bounds first.
 class Rounding {
  public:
   Rounding(const std::vector<Index>& sizes, const std::vector<double>& shares)
@@ -89,7 +89,7 @@ class Rounding {
     }
   }
 
-  // One more row of stratum s to some part that has room, moving rows of other strata if
+  // Gives one more row of stratum s to a part that has room. Moves rows of other strata if
   // needed.
   bool place(std::size_t s, std::vector<bool>& tried) {
     for (const std::size_t p : order_[s]) {
@@ -120,7 +120,7 @@ class Rounding {
     --used_[p];
   }
 
-  // Only where rounding of the shares themselves left a row over.
+  // Places the rows that are left over because the shares themselves are rounded.
   void place_rest() {
     for (std::size_t s = 0; s < counts_.size(); ++s)
       for (std::size_t k = 0; open_[s] > 0; --open_[s], k = (k + 1) % parts_)
@@ -156,7 +156,7 @@ std::vector<Part> parse_parts(const std::string& text) {
       fail(text, fmt::format("the share \"{}\" is not a number > 0", shorten(share)));
     }
     if (!names.insert(part.name).second) {
-      fail(text, fmt::format("\"{}\" stands twice", shorten(part.name)));
+      fail(text, fmt::format("\"{}\" appears twice", shorten(part.name)));
     }
     sum += part.share;
     parts.push_back(std::move(part));
@@ -178,7 +178,7 @@ std::vector<std::vector<Index>> split_rows(std::span<const std::int32_t> stratum
     shuffle(rows, rng);
     drawn.push_back(&rows);
   }
-  // Which of many small strata are rounded up for which part is a matter of chance too.
+  // Chance also decides which of many small strata are rounded up for which part.
   Rng rng(seed, "split strata");
   shuffle(drawn, rng);
   for (const std::vector<Index>* rows : drawn) sizes.push_back(std::ssize(*rows));

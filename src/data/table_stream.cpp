@@ -1,8 +1,9 @@
 #include "fmd/data/table_stream.h"
 
-#include "data/csv_table.h"
-#include "data/parquet.h"
-#include "data/row_source.h"
+#include "data/columnar/npy_rows.h"
+#include "data/columnar/parquet_rows.h"
+#include "data/csv/csv_rows.h"
+#include "data/csv/read_all.h"
 #include "fmd/data/npy.h"
 
 namespace fmd {

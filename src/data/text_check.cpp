@@ -1,13 +1,14 @@
+#include "data/text_check.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "data/csv_scan.h"
 #include "fmd/core/error.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 [[noreturn]] void fail_utf16(const std::string& source) {
@@ -29,8 +30,8 @@ bool looks_like_utf16(std::string_view text) {
 
 bool is_tail(unsigned char c) { return (c & 0xc0U) == 0x80U; }
 
-// Bytes of the UTF-8 character that begins here; 0 when it is none (overlong, surrogate,
-// cut off).
+// The size of the UTF-8 character that begins here; 0 when it is not valid (overlong,
+// surrogate, cut off).
 std::size_t character_size(std::string_view s) {
   const auto at = [&s](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char c = at(0);
@@ -48,8 +49,8 @@ std::size_t character_size(std::string_view s) {
 }  // namespace
 
 std::size_t first_bad_byte(std::string_view text) {
-  // Bytes 1 .. 127 in every place: no borrow into a high bit, and no high bit to begin
-  // with.
+  // When all eight bytes are 1 .. 127, no high bit is set, and taking 1 from each byte sets
+  // none.
   constexpr std::uint64_t kHigh = 0x8080808080808080U;
   constexpr std::uint64_t kOnes = 0x0101010101010101U;
   std::size_t i = 0;
@@ -74,7 +75,7 @@ void fail_bad_byte(char byte, const std::string& source, Index line) {
                 "the file is damaged or no text");
   }
   throw Error(ErrorKind::bad_csv,
-              fmt::format("{}, line {}: the byte 0x{:02x} is no UTF-8", source, line,
+              fmt::format("{}, line {}: the byte 0x{:02x} is not valid UTF-8", source, line,
                           static_cast<unsigned char>(byte)),
               "save it as \"CSV UTF-8\", or run: iconv -f WINDOWS-1252 -t UTF-8");
 }
@@ -93,4 +94,4 @@ std::string_view checked_text(std::string_view text, const std::string& source) 
   return text;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,21 +2,24 @@
 
 #include <stdexcept>
 
-// toml++ without what a damaged file can trip over: seen by task_toml.cpp alone, since it
-// costs seconds to compile.
+#include "core/internal.h"
+
+// toml++ made safe against damaged files. It costs seconds to compile: include it in the
+// sources that read TOML and nowhere else.
 //
-// toml++ 3.3 asserts things that a file can have wrong ("[`limits]"), and takes them for
-// granted under NDEBUG. Here they are exceptions, in every build.
-namespace fmd {
+// toml++ 3.3 asserts things that a file can have wrong ("[`limits]"). Under NDEBUG it takes
+// them for granted. Here they are exceptions, in every build.
+namespace fmd::internal {
 constexpr void toml_must_hold(bool holds) {
   if (!holds) throw std::logic_error("toml");
 }
-}  // namespace fmd
+}  // namespace fmd::internal
+#pragma push_macro("NDEBUG")
 #undef NDEBUG
-#define TOML_ASSERT(expr) fmd::toml_must_hold(static_cast<bool>(expr))
+#define TOML_ASSERT(expr) fmd::internal::toml_must_hold(static_cast<bool>(expr))
 
-// Its table of blanks calls the letters from U+FB26 to U+FEFE impossible; they are no
-// blanks.
+// Its table of blanks calls the letters from U+FB26 to U+FEFE impossible. They are possible
+// in a file, and they are not blanks.
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
@@ -25,3 +28,4 @@ constexpr void toml_must_hold(bool holds) {
 #pragma pop_macro("TOML_UNREACHABLE")
 
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")

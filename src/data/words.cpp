@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 std::size_t edits(std::string_view a, std::string_view b) {
@@ -70,4 +70,4 @@ std::string shorten(std::string_view text) {
   return cut ? result + "..." : result;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -7,6 +7,7 @@
 #include "fmd/data/csv.h"
 #include "fmd/data/pair_plan.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using Texts = std::vector<std::string>;
 using Codes = std::vector<std::int32_t>;
 
-Table parse(const std::string& text) { return parse_csv(text, "x.csv"); }
+using test::parse;
 
 TEST(Attribute, CutsGiveRangesThatBeginAtThem) {
   const Table table = parse("age\n24.9\n25\n44\n45\n?\n90\n-3\n");
@@ -23,7 +24,7 @@ TEST(Attribute, CutsGiveRangesThatBeginAtThem) {
   EXPECT_EQ(age.code, (Codes{0, 1, 1, 2, -1, 2, 0}));
   EXPECT_EQ(age.group, (Codes{0, 1, 1, 2, 4, 2, 0}));
   EXPECT_FALSE(age.flips());
-  EXPECT_ERROR(flip_plan(age), ErrorKind::bad_task, "no one value to flip to");
+  EXPECT_ERROR(flip_plan(age), ErrorKind::bad_task, "no single value to flip to");
   const Attribute named =
       read_attribute(table, {.name = "age", .reference = "25 to 45", .cuts = {25, 45}});
   EXPECT_EQ(named.reference, 1);

@@ -6,6 +6,7 @@
 #include "fmd/data/csv.h"
 #include "fmd/data/pair_plan.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using Texts = std::vector<std::string>;
 using Codes = std::vector<std::int32_t>;
 
-Table parse(const std::string& text) { return parse_csv(text, "x.csv"); }
+using test::parse;
 
 const std::string kPeople = "sex,race,age\nF,b,1\nM,a,2\nF,?,1\nF,a,1\n?,b,3\n";
 
@@ -41,10 +42,9 @@ TEST(Attribute, NamedValuesRestrictAndMayBeAbsent) {
 
 TEST(Attribute, NumbersNeedNamedValues) {
   const Table table = parse(kPeople);
-  EXPECT_ERROR(
-      read_attribute(table, {.name = "age"}), ErrorKind::bad_task,
-      "column \"age\" of x.csv has 3 different numbers; which of them are groups must "
-      "be said by values, quantiles or cuts");
+  EXPECT_ERROR(read_attribute(table, {.name = "age"}), ErrorKind::bad_task,
+               "column \"age\" of x.csv has 3 different numbers; name the groups by "
+               "values, quantiles or cuts");
   EXPECT_ERROR(read_attribute(table, {.name = "age"}), ErrorKind::bad_task,
                "--attribute age:4");
   EXPECT_ERROR(read_attribute(table, {.name = "age"}), ErrorKind::bad_task,
@@ -122,7 +122,7 @@ TEST(JoinGroups, BadKeysAreNamed) {
   EXPECT_ERROR(join("id,s\n1,F\n"), ErrorKind::bad_data,
                "x.csv, line 3, column \"id\": no row of g.csv has \"2\"");
   EXPECT_ERROR(join("id,s\n1,F\n2,F\n1,M\n"), ErrorKind::bad_data,
-               "g.csv, line 4, column \"id\": \"1\" stands in g.csv, line 2 already");
+               "g.csv, line 4, column \"id\": \"1\" is already in g.csv, line 2");
   EXPECT_ERROR(join("id,s\n1,F\n,F\n"), ErrorKind::bad_data,
                "g.csv, line 3, column \"id\"");
   EXPECT_ERROR(join("key,s\n1,F\n"), ErrorKind::missing_column, "g.csv: no column \"id\"");
@@ -153,7 +153,7 @@ TEST(FlippedTable, HasOneRowPerPair) {
   EXPECT_EQ(to_csv(flipped), "fmd_row,fmd_from,fmd_to,r,n,x\n1,a / 1,z / 3,z,3,p\n");
   EXPECT_EQ(flipped.where(0), "x.csv, line 2");
   EXPECT_ERROR(flipped_table(flipped, both, flip_plan(both)), ErrorKind::bad_data,
-               "has a column \"fmd_row\" already");
+               "already has a column \"fmd_row\"");
 }
 
 TEST(JoinPairs, FindsThePartner) {
@@ -171,7 +171,7 @@ TEST(JoinPairs, EveryIdNeedsExactlyOnePartner) {
   const GivenPairs pairs = join_pairs(table, parse_csv("id\n3\n2\n1\n", "g.csv"), "id");
   EXPECT_EQ(pairs.other, (std::vector<Index>{2, 1}));
   EXPECT_ERROR(join_pairs(table, parse_csv("id\n1\n1\n2\n", "g.csv"), "id"),
-               ErrorKind::bad_data, "\"1\" stands in g.csv, line 2 already");
+               ErrorKind::bad_data, "\"1\" is already in g.csv, line 2");
 }
 
 }  // namespace

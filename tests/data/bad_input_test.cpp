@@ -21,7 +21,7 @@ nlohmann::json read_cases() {
   return nlohmann::json::parse(file);
 }
 
-void read(const std::string& reader, const std::filesystem::path& path) {
+void read_as(const std::string& reader, const std::filesystem::path& path) {
   if (reader == "idx") {
     static_cast<void>(read_idx(path));
   } else if (reader != "task") {
@@ -40,7 +40,7 @@ TEST(BadInput, EveryFileGetsItsMessage) {
     if (!readers.contains(reader)) continue;
     SCOPED_TRACE(file);
     try {
-      read(reader, kFolder / file);
+      read_as(reader, kFolder / file);
       ADD_FAILURE() << "was read";
     } catch (const Error& error) {
       EXPECT_EQ(id(error.kind()), entry.at("kind").get<std::string>());

@@ -5,8 +5,8 @@
 #include <rapidcheck/gtest.h>
 #include <zlib.h>
 
-#include "data/csv_rows.h"
-#include "data/csv_table.h"
+#include "data/csv/csv_rows.h"
+#include "data/csv/read_all.h"
 #include "fmd/core/error.h"
 #include "support/tables.h"
 

@@ -10,13 +10,12 @@
 
 #include "fmd/core/error.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
 
-Table parse(const std::string& text, const CsvOptions& options = {}) {
-  return parse_csv(text, "x.csv", options);
-}
+using test::parse;
 
 std::vector<std::string> texts(const Table& table, const std::string& name) {
   std::vector<std::string> result;

@@ -78,7 +78,7 @@ TEST(Datasets, ImagesAreNoTable) {
   ASSERT_EQ(image_datasets().size(), 1U);
   EXPECT_FALSE(is_present(image_datasets()[0], ""));
   EXPECT_ERROR(load_dataset("mnist", ""), ErrorKind::bad_option,
-               "data set \"mnist\" holds images, no table");
+               "data set \"mnist\" holds images, not a table");
 }
 
 TEST(Datasets, AMissingFileNamesFolderFileAndSource) {

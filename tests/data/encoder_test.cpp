@@ -5,19 +5,17 @@
 #include <rapidcheck/gtest.h>
 
 #include "fmd/core/error.h"
-#include "fmd/data/csv.h"
 #include "fmd/data/pair_plan.h"
 #include "fmd/model/features.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-Table parse(const std::string& text, const CsvOptions& options = {}) {
-  return parse_csv(text, "x.csv", options);
-}
+using test::parse;
 
 // Row r as a dense vector.
 std::vector<double> dense(const CsrRows& rows, Index r) {
@@ -54,11 +52,11 @@ CsrRows flip(const Encoder& encoder, const Table& table, const Attribute& attrib
   return all;
 }
 
-const std::string kPeople = "age,sex,job\n10,M,x\n20,F,y\n30,F,z\n20,M,x\n";
+const std::string kWorkers = "age,sex,job\n10,M,x\n20,F,y\n30,F,z\n20,M,x\n";
 const Texts kColumns = {"age", "sex", "job"};
 
 TEST(Encoder, StandardisesNumbersAndCountsLevels) {
-  const Table table = parse(kPeople);
+  const Table table = parse(kWorkers);
   const Encoder encoder(table, kColumns, {}, Unseen::error);
   EXPECT_EQ(encoder.features(), 5);
   EXPECT_EQ(encoder.feature_names(), (Texts{"age", "sex=M", "job=x", "job=y", "job=z"}));
@@ -73,7 +71,7 @@ TEST(Encoder, StandardisesNumbersAndCountsLevels) {
 }
 
 TEST(Encoder, FitsOnTheGivenRowsOnly) {
-  const Table table = parse(kPeople);
+  const Table table = parse(kWorkers);
   const Encoder encoder(table, kColumns, std::vector<Index>{0, 1}, Unseen::error);
   EXPECT_EQ(encoder.columns()[0].mean, 15);
   EXPECT_EQ(encoder.columns()[2].levels, (Texts{"x", "y"}));
@@ -104,7 +102,7 @@ TEST(Encoder, MissingValuesOfTrainingHaveAFeature) {
 }
 
 TEST(Encoder, MissingValuesThatTrainingDidNotHave) {
-  const Encoder encoder(parse(kPeople), kColumns, {}, Unseen::error);
+  const Encoder encoder(parse(kWorkers), kColumns, {}, Unseen::error);
   const Table table = parse("age,sex,job\n?,M,x\n10,?,x\n");
   EXPECT_CLOSE(dense(encoder.encode(table, std::vector<Index>{0}), 0),
                (std::vector<double>{0, 1, 1, 0, 0}), 1e-7);
@@ -134,7 +132,7 @@ TEST(Encoder, AColumnOfTheOtherKindIsReadByItsTexts) {
 }
 
 TEST(Encoder, ErrorsNameTheCell) {
-  const Encoder encoder(parse(kPeople), kColumns, {}, Unseen::error);
+  const Encoder encoder(parse(kWorkers), kColumns, {}, Unseen::error);
   EXPECT_ERROR(encoder.encode(parse("age,sex\n1,M\n")), ErrorKind::missing_column,
                "no column \"job\"");
   EXPECT_ERROR(encoder.encode(parse("age,sex,job\n1e300,M,x\n")), ErrorKind::bad_value,
@@ -143,7 +141,7 @@ TEST(Encoder, ErrorsNameTheCell) {
                ErrorKind::bad_data, "x.csv, column \"b\": has no value in any row");
   EXPECT_ERROR(Encoder(parse("a\n1e308\n-1e308\n"), Texts{"a"}, {}, Unseen::error),
                ErrorKind::bad_value, "too large to standardise");
-  EXPECT_ERROR(Encoder(parse(kPeople), Texts{"age", "age"}, {}, Unseen::error),
+  EXPECT_ERROR(Encoder(parse(kWorkers), Texts{"age", "age"}, {}, Unseen::error),
                ErrorKind::bad_data, "named twice");
 }
 
@@ -167,7 +165,7 @@ TEST(Encoder, FlipsSetEveryColumnOfTheAttributeThatItReads) {
 }
 
 TEST(Encoder, FlipsToAnUnknownValueAreErrors) {
-  const Table table = parse(kPeople);
+  const Table table = parse(kWorkers);
   const Attribute sex = read_attribute(table, {.name = "sex", .values = {"M", "F", "X"}});
   const Encoder encoder(table, kColumns, {}, Unseen::error);
   EXPECT_ERROR((void)encoder.patch(sex, std::vector<std::int32_t>{2}),
@@ -203,7 +201,7 @@ TEST(EncoderJson, TrustsNothing) {
     EXPECT_ERROR(Encoder::from_json(text, "m.safetensors"), ErrorKind::bad_model, message);
   };
   bad("{\"columns\"", "{\"column\"", "m.safetensors: \"columns\" is missing");
-  bad(good, "3", "m.safetensors: is no JSON object");
+  bad(good, "3", "m.safetensors: is not a JSON object");
   bad("\"features\":2", "\"features\":3", "\"features\" is 3, its columns make 2");
   bad("\"features\":2", "\"features\":-2", "must be a whole number >= 0");
   bad("\"scale\":2", "\"scale\":0", "columns 1: \"scale\" must be > 0");
@@ -215,7 +213,7 @@ TEST(EncoderJson, TrustsNothing) {
   bad("\"missing\":0", "\"missing\":0.5", "must be a whole number >= 0");
   bad("\"missing\":0,\"name\":\"b\"", "\"missing\":4,\"name\":\"b\"",
       "disagree about missing");
-  bad("\"name\":\"b\"", "\"name\":\"a\"", "column \"a\" stands twice");
+  bad("\"name\":\"b\"", "\"name\":\"a\"", "column \"a\" appears twice");
   bad("\"name\":\"b\"", "\"name\":\"\"", "\"name\" is empty");
   bad("[\"x\",\"y\"]", "[\"y\",\"x\"]", "not sorted");
   bad("[\"x\",\"y\"]", "[\"x\",\"x\"]", "not sorted, or not different");
@@ -224,7 +222,7 @@ TEST(EncoderJson, TrustsNothing) {
   bad("[\"x\",\"y\"]", "\"x\"", "must be a list of texts");
   bad("\"bucket\":false", "\"bucket\":0", "must be true or false");
   bad("\"category\"", "\"text\"", "must be \"number\" or \"category\"");
-  bad("[{\"kind\"", "[7,{\"kind\"", "columns 1: is no JSON object");
+  bad("[{\"kind\"", "[7,{\"kind\"", "columns 1: is not a JSON object");
 }
 
 // A small random table with numbers and categories, some missing.

@@ -9,12 +9,13 @@
 #include "fmd/core/file.h"
 #include "fmd/data/table_stream.h"
 #include "support/close.h"
+#include "support/files.h"
 #include "support/tables.h"
 
 namespace fmd {
 namespace {
 
-const std::filesystem::path kFiles = std::filesystem::path(FMD_TEST_DIR) / "files";
+using test::kFiles;
 using Numbers = std::vector<double>;
 
 TEST(Npy, EveryTypeAndOrderGivesTheSameColumns) {

@@ -7,17 +7,15 @@
 #include <rapidcheck/gtest.h>
 
 #include "fmd/core/error.h"
-#include "fmd/data/csv.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-Table parse(const std::string& text, const CsvOptions& options = {}) {
-  return parse_csv(text, "x.csv", options);
-}
+using test::parse;
 
 TEST(Table, AMissingColumnIsNamedWithTheNearest) {
   const Table table = parse("age,sex,marital_status\n1,a,b\n");

@@ -8,13 +8,14 @@
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
 #include "support/close.h"
+#include "support/parse_table.h"
 
 namespace fmd {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-Table parse(const std::string& text) { return parse_csv(text, "x.csv"); }
+using test::parse;
 
 TaskOverrides read_toml(const std::string& text) {
   const auto path = std::filesystem::temp_directory_path() / "fmd_task_test.toml";
@@ -170,7 +171,7 @@ TEST(TaskMerge, ContradictionsAreNamed) {
   EXPECT_ERROR(merge({}, {.unseen = "no"}), ErrorKind::bad_option,
                "must be error or bucket");
   EXPECT_ERROR(merge({}, {.classes = Texts{"a", "a"}}), ErrorKind::bad_task,
-               "stands twice");
+               "appears twice");
 }
 
 TEST(TaskMerge, MatchedPairsHaveOptionsOfTheirOwn) {
@@ -237,7 +238,7 @@ TEST(TaskJson, TrustsNothing) {
     EXPECT_ERROR(task_from_json(text, "m.safetensors"), ErrorKind::bad_model, message);
   };
   bad("", "m.safetensors: damaged JSON");
-  bad("[]", "m.safetensors: is no JSON object");
+  bad("[]", "m.safetensors: is not a JSON object");
   bad("{}", "m.safetensors: \"label\" is missing");
   bad(std::string(100000, '['), "damaged JSON");
   bad(edited("\"label\":\"income\"", "\"label\":7"), "\"label\" is 7, must be a text");
@@ -245,7 +246,7 @@ TEST(TaskJson, TrustsNothing) {
   const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
   bad(edited("\"label\":\"income\"", "\"label\":" + deep), "\"label\" is a list");
   bad(edited("[\"low\",\"high\"]", "[\"low\",null]"), "must be a list of texts");
-  bad(edited("[\"low\",\"high\"]", "[\"low\",\"low\"]"), "the class \"low\" stands twice");
+  bad(edited("[\"low\",\"high\"]", "[\"low\",\"low\"]"), "the class \"low\" appears twice");
   bad(edited("\"min_group\":7", "\"min_group\":-7"), "must be a whole number >= 0");
   bad(edited("\"min_group\":7", "\"min_group\":1e300"), "must be a whole number >= 0");
   bad(edited("\"threshold\":0.30000000000000004", "\"threshold\":2"), "threshold is 2");

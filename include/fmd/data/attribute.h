@@ -16,8 +16,8 @@ struct Cell {
 };
 
 // An attribute's value for every row of a table, and what each value means in the columns
-// that carry it. Values with most rows come first (ties by text), so value 0 is the largest
-// group; ranges of a number stand in their order.
+// that carry it. Values are ordered by their number of rows, the largest first (ties by
+// text), so value 0 is the largest group. Ranges of a number are in ascending order.
 struct Attribute {
   std::string name;
   std::vector<std::string> columns;
@@ -27,37 +27,39 @@ struct Attribute {
   std::vector<std::int32_t> code;  // per row; -1 = missing or not among the values
   std::int32_t reference = -1;     // value that the others are compared against; -1 = none
 
-  // Whom to compare: the values and, where rows lack the attribute, kMissingGroup as the
-  // last one. It is a group of people, but no value to flip to or from.
+  // The groups that are compared: the values and, where rows lack the attribute,
+  // kMissingGroup as the last one. That is a group of people, but not a value to flip to or
+  // from.
   std::vector<std::string> groups;
   std::vector<std::int32_t> group;  // per row, into groups; -1 = not among the values
   Index missing = 0;                // rows that lack it
 
   [[nodiscard]] std::vector<Index> counts() const;  // rows per value
-  // A range has no one value that a row could be flipped to.
+  // A range has no single value that a row could be flipped to.
   [[nodiscard]] bool flips() const { return cuts.empty(); }
 };
 
 inline constexpr const char* kMissingGroup = "(missing)";
 
-// What values an attribute has, from a first look at the rows, block after block.
-// spec.values names the values to use, also such that no row has (count 0); spec.quantiles
-// or spec.cuts divides a number column into ranges; without these a category column gives
-// all its values (at most 256), and a number column is an error that names the three: which
-// numbers are groups cannot be guessed.
+// Finds the values of an attribute in a first pass over the rows, block after block.
+// spec.values names the values to use; a value that no row has is allowed (count 0).
+// spec.quantiles or spec.cuts divides a number column into ranges. Without these a category
+// column gives all its values (at most 256), and a number column is an error that names the
+// three options, because it cannot be guessed which numbers are groups.
 class AttributeSurvey {
  public:
   explicit AttributeSurvey(AttributeSpec spec, std::uint64_t seed = 1);
 
-  // Blocks of one table, in order. Throws Error(missing_column) and Error(bad_task: a value
-  // or a column that cannot be).
+  // Takes the blocks of one table, in order. Throws Error(missing_column) and
+  // Error(bad_task: a value or a column that is not possible).
   void add(const Table& block);
 
-  // The attribute without codes. Quantiles cut at numbers that rows have, where equal
-  // numbers begin or end, as near to equal shares as these allow; fewer different numbers
-  // than quantiles give fewer ranges. They are exact up to 1,000,000 rows and beyond that
-  // those of as many rows drawn by the seed. Throws Error(bad_task: reference is no value)
-  // and Error(bad_data: fewer than two values, or no row has one of them).
+  // The attribute without codes. A quantile cuts at a number that rows have, where equal
+  // numbers begin or end, as near to equal shares as these numbers allow. Fewer different
+  // numbers than quantiles give fewer ranges. Quantiles are exact up to 1,000,000 rows;
+  // beyond that they are those of 1,000,000 rows drawn by the seed. Throws Error(bad_task:
+  // reference is not a value) and Error(bad_data: fewer than two values, or no row has one
+  // of them).
   [[nodiscard]] Attribute finish() const;
 
  private:
@@ -83,20 +85,20 @@ class AttributeSurvey {
   Index missing_ = 0;
 };
 
-// Codes of a block's rows: one look-up per level of a category, not per row.
+// Codes of a block's rows. Costs one look-up per level of a category, not per row.
 void read_codes(const Attribute& attribute, const Table& block,
                 std::vector<std::int32_t>& code);
 // The same into attribute.groups.
 void read_groups(const Attribute& attribute, const Table& block,
                  std::vector<std::int32_t>& group);
 
-// Survey and codes of a whole table. Throws what these throw.
+// Survey and codes of a whole table. Throws what AttributeSurvey throws.
 [[nodiscard]] Attribute read_attribute(const Table& table, const AttributeSpec& spec);
 
-// The columns of `groups` (a second file) joined to `table` by the key column that both
-// have: the table gains the columns it did not have. Throws Error(bad_data) on a key that
-// is missing in groups or stands there twice, naming both lines. Rows of groups that no row
-// of the table asks for are left out.
+// The table with the columns of `groups` (a second file) added. Rows are joined by the key
+// column that both have; only columns that the table does not have are added. Rows of
+// groups that no row of the table asks for are left out. Throws Error(bad_data) for a key
+// that is missing in groups, or that appears there twice; the message names both lines.
 [[nodiscard]] Table join_groups(const Table& table, const Table& groups,
                                 const std::string& key);
 

@@ -13,12 +13,12 @@
 namespace fmd {
 
 // How one column becomes features, fitted on training rows only.
-//   number    (x - mean) / scale, where scale is the standard deviation (1 when that is 0);
-//             a missing one counts as the mean (0), and when the training rows had missing
-//             ones a second feature is 1 there
-//   category  two levels (no missing, no bucket): one feature, 1 for levels[1]; else one
-//             feature per level, 1 where the row has it. Missing in training: the level ""
-//             is one of the levels.
+//   number    (x - mean) / scale, where scale is the standard deviation (1 when that is 0).
+//             A missing number counts as the mean (0). When the training rows had missing
+//             numbers, a second feature is 1 where the number is missing.
+//   category  Two levels (no missing value, no bucket): one feature, 1 for levels[1].
+//             Otherwise one feature per level, 1 where the row has it. When the training
+//             rows had missing values, the level "" is one of the levels.
 struct EncodedColumn {
   std::string name;
   ColumnKind kind = ColumnKind::number;
@@ -32,7 +32,8 @@ struct EncodedColumn {
   bool operator==(const EncodedColumn&) const = default;
 };
 
-// Sparse rows: row r has entries start[r] .. start[r+1]-1; `value` empty means all ones.
+// Sparse rows. Row r has the entries start[r] .. start[r+1]-1. An empty `value` means that
+// all are 1.
 struct CsrRows {
   Index cols = 0;
   std::vector<Index> start = {0};
@@ -42,8 +43,8 @@ struct CsrRows {
   [[nodiscard]] Index rows() const { return static_cast<Index>(start.size()) - 1; }
 };
 
-// Features that a change of some cells replaces, and by what: flipped rows are made from
-// features alone, without the table that they came from.
+// The features that a change of some cells replaces, and their new entries. With it,
+// flipped rows are made from features alone, without the table that they came from.
 struct FeaturePatch {
   std::vector<std::pair<Index, Index>> columns;  // [first, last) each, ascending
   std::vector<std::vector<std::pair<std::int32_t, float>>> entries;  // per value; ascending
@@ -52,42 +53,43 @@ struct FeaturePatch {
 class Encoder {
  public:
   Encoder() = default;
-  // Fits on the given rows of the table (all when empty) and the given columns, in this
-  // order. Throws Error(missing_column), Error(bad_data) for a column without any value or
-  // named twice, Error(bad_value) for numbers that are not finite or too large to
+  // Fits on the given rows of the table (empty = all) and the given columns, in this order.
+  // Throws Error(missing_column), Error(bad_data) for a column that has no value or is
+  // named twice, and Error(bad_value) for numbers that are not finite or too large to
   // standardise.
   Encoder(const Table& table, std::span<const std::string> columns,
           std::span<const Index> rows, Unseen unseen);
 
   [[nodiscard]] Index features() const;
   [[nodiscard]] const std::vector<EncodedColumn>& columns() const { return columns_; }
-  // Null: not read.
+  // Null when the encoder does not read it.
   [[nodiscard]] const EncodedColumn* find(const std::string& column) const;
   [[nodiscard]] bool reads(const Attribute& attribute) const;  // any of its columns
   // "sex=Male", "age", "age is missing", "job=(unseen)"
   [[nodiscard]] std::vector<std::string> feature_names() const;
   [[nodiscard]] std::map<std::string, ColumnKind> types() const;
 
-  // Features of the given rows (all when empty), ascending within each row; a two-level
-  // category at its first level has no entry. A column of the other kind is read by its
-  // texts: "3" is a number. Throws Error(missing_column), Error(bad_value: no number, or
-  // one too far from the training rows for a float), and Error(unknown_category) that names
-  // file, line, column and value, unless there is a bucket. A missing category that
-  // training did not have is met like an unknown one.
+  // Features of the given rows (empty = all), ascending within each row. A category of two
+  // levels has no entry at its first level. A column of the other kind is read by its
+  // texts: "3" is a number. A missing category is treated like an unknown one when training
+  // had none missing. Throws Error(missing_column), Error(bad_value: not a number, or one
+  // too far from the training rows for a float), and, unless there is a bucket,
+  // Error(unknown_category) that names file, line, column and value.
   [[nodiscard]] CsrRows encode(const Table& table, std::span<const Index> rows = {}) const;
 
-  // How many number cells of the columns it reads are missing (each counts as the mean).
+  // How many cells are missing in the number columns that it reads. Each counts as the
+  // mean.
   [[nodiscard]] Index missing_numbers(const Table& table) const;
 
-  // What setting the attribute does to a row's features; only the values in `to` are
-  // worked out. Columns of the attribute that the encoder does not read are left alone.
+  // What setting the attribute to a value does to a row's features. Only the values in `to`
+  // are computed. Columns of the attribute that the encoder does not read are ignored.
   // Throws Error(unknown_category, bad_value) for a value that cannot be encoded, and
   // Error(bad_shape) for one that the attribute does not have.
   [[nodiscard]] FeaturePatch patch(const Attribute& attribute,
                                    std::span<const std::int32_t> to) const;
 
-  // Doubles come back exactly. from_json trusts nothing: throws Error(bad_model) that names
-  // the source for text that to_json could not have written.
+  // Doubles are restored exactly. from_json checks everything: it throws Error(bad_model)
+  // that names the source for text that to_json could not have written.
   [[nodiscard]] std::string to_json() const;
   [[nodiscard]] static Encoder from_json(const std::string& text,
                                          const std::string& source);

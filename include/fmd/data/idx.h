@@ -9,8 +9,8 @@
 
 namespace fmd {
 
-// The array of an IDX file, the format of MNIST: bytes 0 .. 255, the last number of the
-// shape varying fastest.
+// The array of an IDX file, the format of MNIST: bytes 0 .. 255. The last dimension of the
+// shape varies fastest.
 struct IdxArray {
   std::string source;
   std::vector<Index> shape;  // images, rows, columns; or labels
@@ -22,10 +22,11 @@ struct IdxArray {
   }
 };
 
-// IDX of unsigned bytes, 1 to 4 dimensions, plain or packed with gzip (told by content, not
-// by name). Throws Error(bad_data) that names file and offset when it is damaged, cut off,
-// longer than its shape says or has no element, Error(unsupported) for other kinds of
-// numbers. Memory grows only with what is really there, whatever the header says.
+// Reads IDX of unsigned bytes, 1 to 4 dimensions, plain or packed with gzip (found by
+// content, not by name). Throws Error(bad_data) that names file and offset when the file is
+// damaged, cut off, longer than its shape says or without elements, and Error(unsupported)
+// for other kinds of numbers. Memory grows with the bytes that are there, not with what the
+// header says.
 [[nodiscard]] IdxArray parse_idx(std::span<const std::uint8_t> bytes,
                                  const std::string& source);
 [[nodiscard]] IdxArray read_idx(const std::filesystem::path& path);  // also cannot_read

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "fmd/core/types.h"
@@ -15,13 +14,14 @@ struct Part {
   double share = 0;
 };
 
-// "train=.5,repair=.2,test=.3". Throws Error(bad_option): shares must be > 0 and sum to at
-// most 1, names differ.
+// Parses "train=.5,repair=.2,test=.3". Shares must be > 0 and sum to at most 1, and names
+// must differ; otherwise Error(bad_option).
 [[nodiscard]] std::vector<Part> parse_parts(const std::string& text);
 
-// Row numbers of each part, ascending. Seeded; stratified: within each stratum (equal
-// numbers in `stratum`, e.g. label x attribute) every part gets its share to within one
-// row, and so do the totals. Rows beyond the shares' sum are in no part.
+// Row numbers of each part, ascending, drawn by the seed. Stratified: within each stratum
+// (rows with equal numbers in `stratum`, e.g. label x attribute) every part gets its share
+// to within one row, and so do the totals. Rows beyond the sum of the shares are in no
+// part.
 [[nodiscard]] std::vector<std::vector<Index>> split_rows(
     std::span<const std::int32_t> stratum, std::span<const Part> parts, std::uint64_t seed);
 

@@ -13,7 +13,7 @@ namespace fmd {
 enum class ColumnKind { number, category };
 
 // A column: numbers (missing = NaN) or categories (codes into levels, missing = -1). Levels
-// stand in order of first appearance.
+// are in order of first appearance.
 struct Column {
   std::string name;
   ColumnKind kind = ColumnKind::number;
@@ -23,13 +23,13 @@ struct Column {
   Index missing = 0;  // how many cells
 
   [[nodiscard]] Index rows() const;
-  // The cell as text; "" when missing. Numbers in the shortest form that reads back the
-  // same.
+  // The cell as text; "" when missing. A number has the shortest text that reads back as
+  // the same number.
   [[nodiscard]] std::string text(Index row) const;
 };
 
-// Where each row stands in its file, from 1. Rows that follow each other in the file cost
-// nothing: runs of them are kept, not numbers.
+// The line of each row in its file, from 1. Runs of rows are kept, so that rows that follow
+// each other in the file cost nothing.
 class Lines {
  public:
   Lines() = default;
@@ -37,7 +37,7 @@ class Lines {
 
   void push_back(Index line);
   void append(Index first, Index count);  // first, first + 1, ...
-  // Rows [from, from + count) of another file's part, `shift` lines further down.
+  // Rows [from, from + count) of `other`, `shift` lines further down.
   void append(const Lines& other, Index from, Index count, Index shift);
   void clear();
 
@@ -45,7 +45,7 @@ class Lines {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] Index operator[](Index row) const;
 
-  // Files that are no text have no lines: the numbers are those of their rows.
+  // For files that are not text and have no lines: the numbers are row numbers.
   void count_rows() { of_rows_ = true; }
   [[nodiscard]] bool of_rows() const { return of_rows_; }
 
@@ -69,10 +69,10 @@ struct Table {
 
   [[nodiscard]] Index rows() const;
   [[nodiscard]] const Column* find(std::string_view name) const;  // null when absent
-  // Throws Error(missing_column) that names the file, the column and the nearest or all
-  // names.
+  // Throws Error(missing_column) that names the file, the column and the columns there are;
+  // the hint is the nearest name.
   [[nodiscard]] const Column& column(std::string_view name) const;
-  // "repair.csv, line 17" (or "row 16" where lines are not known): the start of a message.
+  // The start of a message: "repair.csv, line 17", or "row 16" where lines are not known.
   [[nodiscard]] std::string where(Index row) const;
 };
 
@@ -82,9 +82,9 @@ struct Table {
 // The table as CSV text (RFC 4180, LF).
 [[nodiscard]] std::string to_csv(const Table& table);
 
-// A fingerprint of each row over the named columns, equal for equal contents in any file:
-// names, category texts and numbers' values count; the order of columns does not, nor
-// whether a column of numbers was read as numbers or as categories.
+// A fingerprint of each row over the named columns. It is equal for equal contents in any
+// file: column names, texts of categories and values of numbers count. The order of columns
+// does not count, nor whether a column of numbers was read as numbers or as categories.
 [[nodiscard]] std::vector<std::uint64_t> row_hashes(const Table& table,
                                                     std::span<const std::string> columns);
 

@@ -12,8 +12,8 @@
 
 namespace fmd {
 
-// Rows that a stream hands out at a time: whole blocks, so that sums over a stream are
-// those over the table.
+// Rows that a stream gives at a time. They are whole blocks, so that sums over a stream
+// equal sums over the table.
 inline constexpr Index kStreamRows = 16 * kBlockRows;
 
 // A table read block by block, in order, in memory that does not grow with the number of
@@ -21,22 +21,22 @@ inline constexpr Index kStreamRows = 16 * kBlockRows;
 class TableStream {
  public:
   // CSV (also gzipped), NPY or Parquet, found by content. Kinds that options.types does not
-  // name are inferred by a pass of their own over the whole file. Throws what the readers
-  // throw (csv.h, npy.h), here or in next(). The pool of `exec` must outlive the stream.
+  // name are inferred by a separate pass over the whole file. Throws what the readers throw
+  // (csv.h, npy.h), here or in next(). The pool of `exec` must outlive the stream.
   [[nodiscard]] static TableStream open(const std::filesystem::path& path,
                                         const CsvOptions& options, const Exec& exec);
   TableStream(TableStream&&) noexcept;
   TableStream& operator=(TableStream&&) noexcept;
   ~TableStream();
 
-  // The next kStreamRows rows, the last time fewer; false at the end. Levels of a later
-  // block begin with those of the blocks before it (codes stay valid); a block may know
-  // levels that come only behind it. Hand the same table again: its memory is used again.
+  // The next kStreamRows rows, fewer in the last block; false at the end. Levels of a later
+  // block begin with those of the blocks before it, so codes stay valid. A block may have
+  // levels that only later rows use. Pass the same table each time: its memory is reused.
   bool next(Table& block);
   void rewind();  // to the first row; levels are kept
 
-  [[nodiscard]] const std::vector<std::string>& names()
-      const;  // of all columns of the file
+  // Names of all columns of the file.
+  [[nodiscard]] const std::vector<std::string>& names() const;
   [[nodiscard]] const std::string& source() const;
   [[nodiscard]] double share() const;  // of the file that has been read, 0 .. 1
   [[nodiscard]] Index row() const;     // number of the next row
@@ -49,10 +49,11 @@ class TableStream {
 
 enum class TableFormat { csv, npy, parquet };
 
-// By the first bytes; what is nothing else is taken for CSV, gzipped or not.
+// The format, by the first bytes. Everything that is neither NPY nor Parquet is taken for
+// CSV, gzipped or not.
 [[nodiscard]] TableFormat table_format(std::span<const std::uint8_t> bytes);
 
-// The whole table at once, of any kind of file that a stream reads.
+// The whole table at once, from any kind of file that a stream reads.
 [[nodiscard]] Table read_table(const std::filesystem::path& path,
                                const CsvOptions& options = {}, const Exec& exec = {});
 

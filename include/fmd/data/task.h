@@ -12,17 +12,17 @@
 
 namespace fmd {
 
-// An attribute whose use by the model is in question.
+// An attribute that is checked for bias: does the model use it?
 struct AttributeSpec {
   std::string name;
   std::vector<std::string> columns = {};  // the columns that carry it; usually just {name}
   std::string pairs = "flip";             // flip | given:FILE | match | match:overlap |
                                           // match:mahalanobis | match:cosine
   std::vector<std::string> values = {};   // to flip between and to compare; empty = all
-  std::string reference = "";             // groups are compared against it; empty = none
+  std::string reference = "";             // groups are compared with it; empty = none
   Index quantiles = 0;  // of a number: this many ranges with equal shares; 0 = none
   std::vector<double> cuts = {};  // of a number: where ranges begin, ascending
-  // Matched pairs alone (see pipeline/match.h):
+  // For matched pairs only (see pipeline/match.h):
   std::vector<std::string> match_columns = {};  // overlap: the columns that are compared
   std::string caliper = "";  // no pair further apart: "0.5", or "1sd"; empty = none
   Index reuse = 5;           // how often one row may be a partner; 0 = no limit
@@ -33,13 +33,14 @@ struct AttributeSpec {
 // "sex", or "age:4" for four quantiles of a number. Throws Error(bad_option).
 [[nodiscard]] AttributeSpec parse_attribute(const std::string& text);
 
-// Are the attribute's pairs matched ones? And by what: "overlap" where columns are named,
-// else "mahalanobis", unless the text says it.
+// True when the attribute's pairs are matched. match_by is the distance: what the text
+// says, otherwise "overlap" where match_columns are named, otherwise "mahalanobis".
 [[nodiscard]] bool is_match(const AttributeSpec& spec);
 [[nodiscard]] std::string match_by(const AttributeSpec& spec);
 
-// A caliper: a distance, or that many standard deviations of the nearest distances above
-// their mean. Infinite: none. Throws Error(bad_option).
+// The largest distance of a matched pair: a number, or the mean of the nearest distances
+// plus that many of their standard deviations. Infinite = no limit. parse_caliper throws
+// Error(bad_option).
 struct Caliper {
   double value = std::numeric_limits<double>::infinity();
   bool deviations = false;
@@ -59,13 +60,13 @@ struct Limit {
 [[nodiscard]] Limit parse_limit(const std::string& text);
 [[nodiscard]] std::string to_string(const Limit& limit);
 
-// How categories that the encoder has not seen are met: as an error that names the cell, or
-// as a feature of their own that is 0 in training, so that the model answers as for "none
-// of these".
+// What happens with categories that the encoder has not seen: an error that names the cell,
+// or a separate feature that is 0 in training, so that the model answers as for "none of
+// these".
 enum class Unseen { error, bucket };
 
-// What is predicted, what counts as good for a person, and about whom we ask. Comes from
-// flags, task.toml and the model, in this order of precedence (see merge).
+// What is predicted, which answer is good for a person, and which attributes are checked.
+// It comes from flags, task.toml and the model, in this order of precedence (see merge).
 struct Task {
   std::string label;                 // column of the label; empty = no labels
   std::vector<std::string> classes;  // label values in order of the model's outputs; for
@@ -78,7 +79,7 @@ struct Task {
   std::vector<AttributeSpec> attributes;
   std::string weight;               // column of row weights; empty = 1
   std::string id;                   // column that joins given pairs and groups
-  std::vector<std::string> ignore;  // columns that are no inputs
+  std::vector<std::string> ignore;  // columns that are not inputs
   std::map<std::string, ColumnKind> types;
   Unseen unseen = Unseen::error;
   std::vector<Limit> limits;
@@ -93,7 +94,7 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-// What flags or a task.toml say; what they leave out stays as it was.
+// What flags or a task.toml say. What they leave out stays as it was.
 struct TaskOverrides {
   std::optional<std::string> label = {};
   std::optional<std::string> positive = {};
@@ -119,35 +120,34 @@ struct TaskOverrides {
 // Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or
 // "rate=R"), weight, id, ignore, unseen, min_group, min_label, [types], [[attributes]]
 // (name, columns, pairs, values, reference, quantiles, cuts, match_columns, caliper, reuse)
-// or attributes = ["sex", "race"], [limits]
-// ("co:sex" = 0.02). Throws Error(bad_task) with file, line and key; an unknown key is an
-// error that lists the keys.
+// or attributes = ["sex", "race"], [limits] ("co:sex" = 0.02). Throws Error(bad_task) with
+// file, line and key. An unknown key is an error that lists the keys.
 [[nodiscard]] TaskOverrides read_task(const std::filesystem::path& path);
 [[nodiscard]] TaskOverrides parse_task(std::string_view text, const std::string& source);
 
-// task with the overrides applied. A list of attributes replaces the task's list; one that
-// is only named keeps what the task knew of it. `positive` swaps two known classes so that
-// it stands last; while no classes are known it changes nothing (label_classes takes it).
-// Types are added. Throws Error(bad_option) for a value that makes no sense (threshold
-// outside (0, 1), positive no class) and Error(bad_task) when the result contradicts itself
-// (favorable no class, an attribute that is the label).
+// The task with the overrides applied. A list of attributes replaces the task's list; an
+// attribute that is only named keeps what the task knew of it. `positive` swaps two known
+// classes so that it comes last; while no classes are known it changes nothing
+// (label_classes takes it). Types are added. Throws Error(bad_option) for a value that
+// makes no sense (threshold outside (0, 1), positive not a class) and Error(bad_task) when
+// the result contradicts itself (favorable not a class, an attribute that is the label).
 [[nodiscard]] Task merge(Task task, const TaskOverrides& overrides);
 
-// JSON text, for the model file's `fmd.task` metadata and for receipts. Doubles come back
-// exactly. task_from_json throws Error(bad_model) that names the source for anything
-// to_json cannot write.
+// JSON text, for the model file's `fmd.task` metadata and for receipts. Doubles are
+// restored exactly. task_from_json throws Error(bad_model) that names the source for
+// anything that to_json cannot write.
 [[nodiscard]] std::string to_json(const Task& task);
 [[nodiscard]] Task task_from_json(const std::string& text, const std::string& source);
 
 // The label of every row as a class number; -1 where the label is missing. Throws
-// Error(missing_column), Error(bad_value) naming the row and the classes when a label is
-// unknown.
+// Error(missing_column), and Error(bad_value) that names the row and the classes when a
+// label is unknown.
 [[nodiscard]] std::vector<std::int32_t> labels(const Table& table, const Task& task);
 
 // Label values of a training table in a stable order: two classes {negative, positive} with
-// `positive` last when given; otherwise sorted (numbers by value, else by text).
-// Throws Error(bad_data) when there are fewer than two, Error(bad_option) when positive is
-// none.
+// `positive` last when it is given; otherwise sorted, numbers by value and texts by text.
+// Throws Error(bad_data) when there are fewer than two, and Error(bad_option) when positive
+// is not one of them.
 [[nodiscard]] std::vector<std::string> label_classes(const Table& table,
                                                      const std::string& label,
                                                      const std::string& positive);

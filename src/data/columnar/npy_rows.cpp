@@ -1,0 +1,115 @@
+#include "data/columnar/npy_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "data/level_index.h"
+#include "data/number.h"
+#include "fmd/core/error.h"
+#include "fmd/data/npy.h"
+
+namespace fmd::internal {
+namespace {
+
+class NpyRows : public RowSource {
+ public:
+  NpyRows(const OpenFile& file, const CsvOptions& options, const Exec& exec)
+      : file_(file), view_(parse_npy(file.bytes, file.source)), exec_(exec) {
+    set_names(options);
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const auto& keep = options.keep;
+      if (!keep.empty() && std::find(keep.begin(), keep.end(), names_[i]) == keep.end())
+        continue;
+      const auto type = options.types.find(names_[i]);
+      positions_.push_back(static_cast<Index>(i));
+      kept_.push_back(names_[i]);
+      kinds_.push_back(type == options.types.end() ? ColumnKind::number : type->second);
+      known_.push_back(std::make_unique<KnownLevels>());
+    }
+  }
+
+  bool next(Table& block, Index rows) override {
+    begin_block(block, view_.source, kept_, kinds_);
+    const Index count = std::min(rows, view_.rows - row_);
+    block.line.append(row_ + 1, count);
+    block.line.count_rows();
+    exec_.for_each(std::ssize(kept_), [&](Index c) { fill(block, to_size(c), count); });
+    for (std::size_t c = 0; c < kept_.size(); ++c)
+      add_levels(block.columns[c], known_[c]->levels);
+    row_ += count;
+    return count > 0;
+  }
+
+  void rewind() override { row_ = 0; }
+  [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
+  [[nodiscard]] double share() const override {
+    return static_cast<double>(row_) / static_cast<double>(view_.rows);
+  }
+
+ private:
+  void set_names(const CsvOptions& options) {
+    if (!options.names.empty() && options.names.size() != view_.columns.size()) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("{}: {} names for {} columns", view_.source,
+                              options.names.size(), view_.columns.size()));
+    }
+    names_ = options.names;
+    for (std::size_t i = names_.size(); i < view_.columns.size(); ++i) {
+      const std::string& name = view_.columns[i].name;
+      names_.push_back(name.empty() ? fmt::format("x{}", i) : name);
+    }
+  }
+
+  void fill(Table& block, std::size_t c, Index count) {
+    Column& column = block.columns[c];
+    const Index at = positions_[c];
+    for (Index row = row_; row < row_ + count; ++row) {
+      const double value = view_.number(row, at);
+      const bool missing = std::isnan(value);
+      column.missing += missing ? 1 : 0;
+      if (column.kind == ColumnKind::category) {
+        column.codes.push_back(missing ? -1 : known_[c]->index.code(text(row, at, value)));
+      } else {
+        if (std::isinf(value)) fail(row, c, value);
+        column.numbers.push_back(value);
+      }
+    }
+  }
+
+  // The number as a CSV file would have it: whole numbers to their last digit.
+  [[nodiscard]] std::string text(Index row, Index at, double value) const {
+    const NpyType& type = view_.columns[to_size(at)].type;
+    if (type.kind == 'b') return value != 0 ? "true" : "false";
+    if (type.kind == 'f')
+      return type.size == 4 ? float_text(static_cast<float>(value)) : number_text(value);
+    return view_.whole_text(row, at);
+  }
+
+  [[noreturn]] void fail(Index row, std::size_t c, double value) const {
+    throw Error(ErrorKind::bad_value,
+                fmt::format("{}, row {}, column \"{}\": {} is not finite", view_.source,
+                            row + 1, kept_[c], value),
+                "correct the number, or make it NaN when the value is missing");
+  }
+
+  OpenFile file_;
+  NpyView view_;
+  Exec exec_;
+  std::vector<std::string> names_;
+  std::vector<Index> positions_;  // of the columns that are kept
+  std::vector<std::string> kept_;
+  std::vector<ColumnKind> kinds_;
+  std::vector<std::unique_ptr<KnownLevels>> known_;
+  Index row_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSource> open_npy_rows(const OpenFile& file, const CsvOptions& options,
+                                         const Exec& exec) {
+  return std::make_unique<NpyRows>(file, options, exec);
+}
+
+}  // namespace fmd::internal

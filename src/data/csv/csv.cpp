@@ -1,0 +1,61 @@
+#include "fmd/data/csv.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "data/csv/read_all.h"
+#include "data/gzip.h"
+#include "data/text_check.h"
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+
+namespace fmd {
+
+Table parse_csv(std::string_view text, const std::string& source, const CsvOptions& options,
+                const Exec& exec) {
+  CsvReader reader(make_feed(text), source, options, exec);
+  return read_all(reader, exec);
+}
+
+Table read_csv(const std::filesystem::path& path, const CsvOptions& options,
+               const Exec& exec) {
+  return read_csv_file(open_file(path), options, exec);
+}
+
+std::string read_text(const std::filesystem::path& path, Index max_bytes) {
+  const FileView file = FileView::open(path);
+  if (is_gzip(file.bytes())) return gunzip(file.bytes(), path.string(), max_bytes);
+  if (std::ssize(file.text()) > max_bytes) {
+    throw Error(ErrorKind::cannot_read,
+                fmt::format("{}: {} bytes, at most {} are read", path.string(),
+                            file.text().size(), max_bytes));
+  }
+  return std::string(file.text());
+}
+
+std::vector<std::string_view> csv_records(std::string_view text, const std::string& source,
+                                          const CsvOptions& options) {
+  CsvScanner scanner(checked_text(text, source), source, options);
+  std::vector<std::string_view> records;
+  while (scanner.next()) records.push_back(scanner.record());
+  return records;
+}
+
+std::string csv_cell(std::string_view text) {
+  const bool blank_end = !text.empty() && (text.front() == ' ' || text.front() == '\t' ||
+                                           text.back() == ' ' || text.back() == '\t');
+  // At the start of a file the mark would be dropped, not read as a part of the cell.
+  const bool marked = text.starts_with(kByteOrderMark);
+  if (!blank_end && !marked && text.find_first_of(",\"\n\r") == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+}  // namespace fmd
