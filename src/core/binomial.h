@@ -7,8 +7,9 @@
 #include "core/mix.h"
 #include "fmd/core/types.h"
 
-// Binomial numbers from any source of uniforms: Rng, or the streams of many replicates.
-namespace fmd {
+// Binomial numbers from any source of uniform numbers: Rng, or the streams of many
+// replicates.
+namespace fmd::internal {
 
 // Mean below 10: walks up the distribution from 0, some ten steps.
 template <typename Random>
@@ -115,7 +116,7 @@ inline std::uint64_t key_of(std::uint64_t seed, std::string_view purpose) {
   return mix64(key + kGoldenStep);
 }
 
-// The numbers of Rng, in the open so that loops can keep them in registers.
+// The numbers of Rng, with open fields so that loops can keep them in registers.
 struct Stream {
   std::uint64_t key, counter = 0;
 
@@ -124,4 +125,4 @@ struct Stream {
   }
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

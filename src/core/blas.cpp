@@ -28,8 +28,9 @@ std::string text_of(const char* function) {
   return text != nullptr ? text : "";
 }
 
-// "OpenBLAS 0.3.21 ..." where the library tells, else the name of its file. (Asking for the
-// address of dgemm also makes the linker keep the BLAS in programs that call nothing else.)
+// "OpenBLAS 0.3.21 ..." where the library says so, otherwise the name of its file. (The
+// address of dgemm also makes the linker keep the BLAS in programs that call nothing of
+// it.)
 std::string library_name() {
   std::string config = text_of("openblas_get_config");
   if (!config.empty()) return config;
@@ -40,8 +41,8 @@ std::string library_name() {
 
 std::string current_kernel() { return text_of("openblas_get_corename"); }
 
-// OpenBLAS reads the variable each time it chooses a kernel. It is taken back at once:
-// programs started from here, and other copies of OpenBLAS in this process, choose for
+// OpenBLAS reads the variable each time it chooses a kernel. It is unset at once: programs
+// started from here, and other copies of OpenBLAS in this process, choose for
 // themselves.
 bool switch_kernel(const std::string& kernel) {
   auto* quit = find<void()>("gotoblas_dynamic_quit");

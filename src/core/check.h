@@ -1,15 +1,15 @@
 #pragma once
 
-#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "core/internal.h"
 #include "fmd/core/error.h"
 #include "fmd/core/types.h"
 
-// The few ways of saying that an argument is wrong, in one wording.
-namespace fmd {
+// Checks of arguments, with one wording for each kind of mistake.
+namespace fmd::internal {
 
 // "train: option l2 is -3, must be >= 0"
 template <typename T>
@@ -28,4 +28,4 @@ inline void require_size(std::string_view where, std::string_view name, Index ha
               fmt::format("{}: {} has {} entries, needs {}", where, name, has, needs));
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace fmd::disk {
+namespace fmd::internal::disk {
 namespace {
 
 Hook& hook() {
@@ -205,4 +205,4 @@ bool is_at(const File& file, const Path& path) {
          open.st_ino == named.st_ino && open.st_dev == named.st_dev;
 }
 
-}  // namespace fmd::disk
+}  // namespace fmd::internal::disk

@@ -7,21 +7,22 @@
 #include <sys/types.h>
 #include <utility>
 
+#include "core/internal.h"
 #include "fmd/core/error.h"
 #include "fmd/core/types.h"
 
 // Every system call by which the library changes the disk, in one place, so that tests can
 // stop a run before any of them. All throw Error(cannot_write) with the path and the
 // system's reason.
-namespace fmd::disk {
+namespace fmd::internal::disk {
 
-// Called with the name of each call before it is made. What it throws goes to the caller
-// and the call is left out; a std::system_error becomes the Error of a call that failed
-// with its code. For tests only; none by default.
+// Called with the name of each system call before it is made. If it throws, the call is not
+// made and the exception goes to the caller; a std::system_error becomes the Error of a
+// call that failed with its code. For tests only; none by default.
 using Hook = std::function<void(const char* call)>;
 void set_hook(Hook hook);
 
-// An open file, closed at the end of its life. A lock on it ends then too, also by a kill.
+// An open file. The destructor closes it. A lock on it ends with it, also after a kill.
 class File {
  public:
   File() = default;
@@ -56,17 +57,17 @@ void set_mode(const File& file, const Path& path, mode_t mode);
 void sync(const File& file, const Path& path);
 void sync_folder(const Path& folder);
 void rename(const Path& from, const Path& to);
-void remove(const Path& path);  // one that is gone already is no error
+void remove(const Path& path);  // no error when it is gone already
 
-// Files to be removed when the process is interrupted: a list that a signal handler may
-// walk. remove_remembered() is async-signal-safe; what does not fit on the list (64 files,
-// paths of 4095 bytes) is left for the next run to remove.
+// Files to remove when the process is interrupted: a list that a signal handler may walk.
+// remove_remembered() is async-signal-safe. What does not fit on the list (64 files, paths
+// of 4095 bytes) is removed by the next run.
 void remember(const Path& path);
 void forget(const Path& path);
 void remove_remembered() noexcept;
 
-// From before a file is made until it is remembered: a handler on another thread waits for
-// the end. This thread must hold its own signals back (HoldSignals).
+// Lives from before a file is made until it is remembered: a handler on another thread
+// waits for the end. This thread must hold its own signals back (HoldSignals).
 class Creating {
  public:
   Creating();
@@ -75,7 +76,7 @@ class Creating {
   Creating& operator=(const Creating&) = delete;
 };
 
-// Not changes, but needed around them.
+// These change nothing, but the changes need them.
 [[nodiscard]] File open_existing(const Path& path);  // for locking; not open when absent
 [[nodiscard]] bool lock(const File& file,
                         bool wait);  // false: another holder, and wait is off
@@ -85,4 +86,4 @@ class Creating {
 [[nodiscard]] std::string reason(int code);  // "No space left on device"
 [[noreturn]] void fail(const Path& path, int code);
 
-}  // namespace fmd::disk
+}  // namespace fmd::internal::disk

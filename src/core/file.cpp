@@ -1,8 +1,6 @@
 #include "fmd/core/file.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,22 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/disk.h"
-#include "core/mix.h"
+#include "fmd/core/types.h"
 
 namespace fmd {
-
-std::uint64_t hash64(std::span<const std::uint8_t> bytes, std::uint64_t seed) {
-  // Each word goes through a bijection of the state: two texts of one length that differ in
-  // one word never collide.
-  std::uint64_t state =
-      mix64(seed + kGoldenStep) ^ static_cast<std::uint64_t>(bytes.size());
-  for (std::size_t at = 0; at < bytes.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at, std::min<std::size_t>(8, bytes.size() - at));
-    state = mix64((state ^ word) + kGoldenStep);
-  }
-  return mix64(state + kGoldenStep);
-}
 
 struct FileView::State {
   State() = default;

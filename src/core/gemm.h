@@ -3,7 +3,7 @@
 #include "core/lapack.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 enum class As { is, transposed };
 
@@ -38,4 +38,4 @@ inline void gemm(As a, As b, Index m, Index n, Index k, Strided<const float> A,
          B.data, &lda, A.data, &ldb, &beta, C.data, &ldc);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -12,7 +12,7 @@
 
 namespace fs = std::filesystem;
 
-namespace fmd::journal {
+namespace fmd::internal::journal {
 namespace {
 
 constexpr std::string_view kMagic = "fmd-journal 1";
@@ -118,7 +118,7 @@ disk::File lock_journal(const Path& target) {
     disk::File file = disk::open_existing(path);
     if (!file.is_open()) return file;
     static_cast<void>(disk::lock(file, true));
-    if (disk::is_at(file, path)) return file;  // else its run ended while we waited
+    if (disk::is_at(file, path)) return file;  // otherwise its run ended while we waited
   }
 }
 
@@ -234,4 +234,4 @@ void commit(const std::vector<Path>& targets, bool& valid) {
   }
 }
 
-}  // namespace fmd::journal
+}  // namespace fmd::internal::journal

@@ -13,11 +13,11 @@
 //   3. the renames, OUT last
 //   4. the list is removed, then the notes
 //
-// A run that is killed before 2 has changed nothing; after 2 whoever comes next does 3
-// and 4. A note leads from a side file, which may stand in another folder, to the list.
-// Temporaries, notes and list are locked (flock) by the run that makes them: whoever finds
-// one without a lock knows that its run is dead.
-namespace fmd::journal {
+// A run that is killed before step 2 has changed nothing. After step 2 the next run does
+// steps 3 and 4. A note leads from a side file, which may be in another folder, to the
+// list. A run locks (flock) the temporaries, the notes and the list that it makes: one
+// without a lock belongs to a dead run.
+namespace fmd::internal::journal {
 
 using disk::Path;
 
@@ -28,19 +28,19 @@ using disk::Path;
 [[nodiscard]] Path temporary_of(const Path& target);  // <folder>/.<name>.fmd-tmp
 [[nodiscard]] Path journal_of(const Path& target);    // <folder>/<name>.fmd-journal
 
-// Finishes the set that this resolved target is part of, if its run was killed after 2.
-// Waits for one that is just being committed.
+// Finishes the set that this resolved target is part of, if its run was killed after
+// step 2. Waits for a set that is being committed right now.
 void finish_pending(const Path& target);
 
 // Removes a temporary file if the run that made it is dead.
 void remove_if_dead(const Path& temporary);
 
-// A new, locked temporary file for this resolved target, in place of one that a killed run
+// A new, locked temporary file for this resolved target. It replaces one that a killed run
 // left. Throws Error(cannot_write) when a living run has it.
 [[nodiscard]] disk::File claim_temporary(const Path& target);
 
-// Steps 1 to 4. `valid` is set with step 2: then the temporaries must stay, whatever is
-// thrown.
+// Steps 1 to 4. `valid` is set with step 2: from then on the temporaries must stay,
+// whatever is thrown.
 void commit(const std::vector<Path>& targets, bool& valid);
 
-}  // namespace fmd::journal
+}  // namespace fmd::internal::journal

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "core/internal.h"
+
 // The BLAS and LAPACK routines in use, by their Fortran names (Debian's OpenBLAS has no
 // LAPACKE). Column-major: a row-major matrix is its transpose there.
+namespace fmd::internal {
 extern "C" {
 void dgemm_(const char* transa, const char* transb, const int* m, const int* n,
             const int* k, const double* alpha, const double* a, const int* lda,
@@ -24,3 +27,4 @@ void dsygvd_(const int* itype, const char* jobz, const char* uplo, const int* n,
              const int* lda, double* b, const int* ldb, double* w, double* work,
              const int* lwork, int* iwork, const int* liwork, int* info);
 }
+}  // namespace fmd::internal

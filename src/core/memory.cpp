@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <sys/mman.h>
 
-namespace fmd {
+namespace fmd::internal {
 
 void prefer_huge_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
@@ -17,4 +17,4 @@ void prefer_huge_pages(void* memory, std::size_t bytes) {
 #endif
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

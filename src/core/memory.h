@@ -2,10 +2,12 @@
 
 #include <cstddef>
 
-namespace fmd {
+#include "core/internal.h"
 
-// Hint for memory that will be written to as a whole: large pages, where the system has
+namespace fmd::internal {
+
+// A hint for memory that will be written as a whole. Large pages, where the system has
 // them, save most of the time that it takes to get the memory.
 void prefer_huge_pages(void* memory, std::size_t bytes);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace fmd {
+#include "core/internal.h"
+
+namespace fmd::internal {
 
 inline constexpr std::uint64_t kGoldenStep = 0x9E3779B97F4A7C15ull;  // 2^64 / golden ratio
 
@@ -14,4 +16,4 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

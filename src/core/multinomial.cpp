@@ -7,7 +7,7 @@
 #include "core/binomial.h"
 #include "core/simd.h"
 
-namespace fmd::kernels {
+namespace fmd::internal::kernels {
 namespace {
 
 constexpr Index kTables = 64;  // at a time: everything stays in the first-level cache
@@ -19,20 +19,20 @@ struct FirstTry {
 };
 
 }  // namespace
-}  // namespace fmd::kernels
+}  // namespace fmd::internal::kernels
 
 #define FMD_BODY "core/multinomial_body.h"
 #include "core/simd_each.h"
 
-namespace fmd::kernels {
+namespace fmd::internal::kernels {
 namespace {
 
 void try_once(FirstTry& t, Index count, double p) { FMD_SELECT(first_try)(t, count, p); }
 
 }  // namespace
-}  // namespace fmd::kernels
+}  // namespace fmd::internal::kernels
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 using kernels::FirstTry;
@@ -96,4 +96,4 @@ void draw_tables(Index total, const std::vector<double>& probability, std::uint6
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -3,14 +3,15 @@
 #include <string_view>
 #include <vector>
 
-#include "fmd/core/rng.h"
+#include "core/internal.h"
+#include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Tables first .. first + tables - 1 of multinomial counts, one behind the other in
-// `counts`, which are 0: table t is that of Rng(seed, purpose, t).multinomial(total,
-// probability).
+// `counts`, which must be 0 before. Table t is the one that Rng(seed, purpose,
+// t).multinomial(total, probability) draws.
 void draw_tables(Index total, const std::vector<double>& probability, std::uint64_t seed,
                  std::string_view purpose, Index first, Index tables, Index* counts);
 
-}  // namespace fmd
+}  // namespace fmd::internal

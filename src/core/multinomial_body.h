@@ -1,7 +1,7 @@
 // Compiled once for each instruction set, see core/simd.h: the first try of
 // BinomialByRejection for many n at a time, which succeeds for three of four.
 
-namespace fmd::kernels::FMD_ISA {
+namespace fmd::internal::kernels::FMD_ISA {
 namespace {
 
 // 53 random bits as a number in [0, 1), by halves that doubles hold exactly.
@@ -68,4 +68,4 @@ FMD_TARGET void first_try(FirstTry& t, Index count, double p) {
 }
 
 }  // namespace
-}  // namespace fmd::kernels::FMD_ISA
+}  // namespace fmd::internal::kernels::FMD_ISA

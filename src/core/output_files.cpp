@@ -1,12 +1,14 @@
+#include "fmd/core/output_files.h"
+
 #include <algorithm>
 #include <sys/stat.h>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/disk.h"
 #include "core/journal.h"
 #include "core/signals.h"
-#include "fmd/core/file.h"
 
 namespace fs = std::filesystem;
 
@@ -15,13 +17,6 @@ namespace {
 
 using disk::Path;
 
-struct Output {
-  Path target;      // resolved
-  disk::File file;  // the temporary, open and locked
-  bool written = false;
-  bool synced = true;
-};
-
 std::span<const std::uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
@@ -29,7 +24,7 @@ std::span<const std::uint8_t> bytes_of(std::string_view text) {
 void remove_quietly(const Path& path) {
   try {
     disk::remove(path);
-  } catch (...) {  // an error is on its way already, or nobody is there to hear of it
+  } catch (...) {  // another error is already being thrown, or nobody can hear of it
   }
 }
 
@@ -50,15 +45,7 @@ void check_free(const Path& target, bool force) {
   }
 }
 
-// What was private stays private.
-void keep_mode(const Output& output) {
-  struct stat old {};
-  if (::stat(output.target.c_str(), &old) == 0)
-    disk::set_mode(output.file, journal::temporary_of(output.target), old.st_mode & 0777);
-}
-
-// After the rename there is no way back: whoever hears of a failure must know that the file
-// is there.
+// A rename cannot be taken back: the error must say that the file is there.
 void sync_renamed(const Path& out) {
   try {
     disk::sync_folder(out.parent_path());
@@ -86,7 +73,7 @@ void sweep(const Path& out) {
   for (const Path& path : temporaries) {
     try {
       journal::remove_if_dead(path);
-    } catch (const Error&) {  // a reader without the right to write: it only looks untidy
+    } catch (const Error&) {  // a reader without the right to write: it does no harm
     }
   }
 }
@@ -94,6 +81,13 @@ void sweep(const Path& out) {
 }  // namespace
 
 struct OutputFiles::State {
+  struct Output {
+    Path target;      // resolved
+    disk::File file;  // the temporary, open and locked
+    bool written = false;
+    bool synced = true;
+  };
+
   Options options;
   std::vector<Output> outputs;  // in the order in which they were first named
   bool valid = false;           // the journal stands: temporaries belong to it
@@ -101,6 +95,13 @@ struct OutputFiles::State {
   std::vector<Output>::iterator find(const Path& resolved) {
     return std::find_if(outputs.begin(), outputs.end(),
                         [&](const Output& o) { return o.target == resolved; });
+  }
+
+  // What was private stays private.
+  static void keep_mode(const Output& output) {
+    struct stat old {};
+    if (::stat(output.target.c_str(), &old) == 0)
+      disk::set_mode(output.file, journal::temporary_of(output.target), old.st_mode & 0777);
   }
 
   Output& claim(const Path& target) {
@@ -177,7 +178,7 @@ OutputFiles::~OutputFiles() { state_->drop_all(); }
 void OutputFiles::reserve(const Path& target) { state_->claim(target); }
 
 void OutputFiles::write(const Path& target, std::span<const std::uint8_t> bytes) {
-  state_->change(target, [&](Output& output, const Path& path) {
+  state_->change(target, [&](State::Output& output, const Path& path) {
     if (output.written) disk::empty(output.file, path);
     disk::write(output.file, path, bytes);
     disk::sync(output.file, path);
@@ -190,7 +191,7 @@ void OutputFiles::write(const Path& target, std::string_view text) {
 }
 
 void OutputFiles::append(const Path& target, std::string_view text) {
-  state_->change(target, [&](Output& output, const Path& path) {
+  state_->change(target, [&](State::Output& output, const Path& path) {
     output.synced = false;
     disk::write(output.file, path, bytes_of(text));
   });
@@ -198,7 +199,7 @@ void OutputFiles::append(const Path& target, std::string_view text) {
 
 void OutputFiles::write_at(const Path& target, Index offset,
                            std::span<const std::uint8_t> bytes) {
-  state_->change(target, [&](Output& output, const Path& path) {
+  state_->change(target, [&](State::Output& output, const Path& path) {
     output.synced = false;
     disk::write_at(output.file, path, offset, bytes);
   });
@@ -215,8 +216,8 @@ Path OutputFiles::temporary(const Path& target) const {
 
 void OutputFiles::commit() {
   auto& s = *state_;
-  const auto unused = std::stable_partition(s.outputs.begin(), s.outputs.end(),
-                                            [](const Output& o) { return o.written; });
+  const auto unused = std::stable_partition(
+      s.outputs.begin(), s.outputs.end(), [](const State::Output& o) { return o.written; });
   for (auto it = unused; it != s.outputs.end(); ++it) s.give_up(*it);
   s.outputs.erase(unused, s.outputs.end());
   if (s.outputs.empty()) return;
@@ -224,7 +225,7 @@ void OutputFiles::commit() {
   s.sync_all();
   s.check_all();
   std::vector<Path> targets;
-  for (const Output& output : s.outputs) targets.push_back(output.target);
+  for (const State::Output& output : s.outputs) targets.push_back(output.target);
   const Path& out = targets.back();
   if (targets.size() == 1) {
     disk::rename(journal::temporary_of(out), out);
@@ -233,8 +234,8 @@ void OutputFiles::commit() {
     sync_renamed(out);
     return;
   }
-  // From here on an interruption is as good as a kill: the files are complete, and they or
-  // the journal are put right by the next run.
+  // From here on an interruption is like a kill: the files are complete, and the next run
+  // finishes or removes them.
   for (const Path& target : targets) disk::forget(journal::temporary_of(target));
   try {
     journal::commit(targets, s.valid);

@@ -3,9 +3,11 @@
 #include <pthread.h>
 #include <signal.h>
 
-namespace fmd {
+#include "core/internal.h"
 
-// Signals that come to this thread wait until the end of the scope.
+namespace fmd::internal {
+
+// Signals to this thread wait until the end of the scope.
 class HoldSignals {
  public:
   HoldSignals() {
@@ -21,4 +23,4 @@ class HoldSignals {
   sigset_t before_{};
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

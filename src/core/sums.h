@@ -3,10 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Sums of a fixed number of figures over rows, for reduce().
 struct Sums {
@@ -36,4 +37,4 @@ template <typename Add>
       .values;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -10,6 +10,7 @@
 #include "fit/adam_rule.h"
 #include "fit/training_rows.h"
 #include "fmd/core/rng.h"
+#include "fmd/model/passes.h"
 #include "model/block_loss.h"
 
 namespace fmd {

@@ -3,9 +3,10 @@
 #include <deque>
 #include <functional>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // The inverse of a Hessian that was exact some steps ago, corrected by the steps since
 // (BFGS, two loops): each gradient pass also pays for what it tells about the curvature.
@@ -31,4 +32,4 @@ class QuasiNewton {
   std::deque<Pair> pairs_;
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -11,6 +11,9 @@
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
+#include "fmd/data/encoder.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 
 namespace fmd {
 namespace {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "core/check.h"
+#include "core/internal.h"
 #include "fmd/model/head.h"
+#include "fmd/model/rows.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // What every way of training asks of its rows and of where it starts (empty = nowhere
 // given).
@@ -17,4 +19,4 @@ inline void require_training(const Head& head, const Rows& rows, const Vector& s
   if (start.size() > 0) require_size("train", "start", start.size(), head.parameters());
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,7 +6,7 @@
 
 #include "data/json_reader.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 using Json = nlohmann::json;
@@ -115,4 +115,4 @@ FeaturesNote features_note_from_json(const std::string& text, const std::string&
   return note;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,9 +2,10 @@
 
 #include <string>
 
+#include "core/internal.h"
 #include "fmd/formats/features_file.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 inline constexpr const char* kFeaturesKey = "fmd.features";
 
@@ -14,4 +15,4 @@ inline constexpr const char* kFeaturesKey = "fmd.features";
 [[nodiscard]] FeaturesNote features_note_from_json(const std::string& text,
                                                    const std::string& source);
 
-}  // namespace fmd
+}  // namespace fmd::internal

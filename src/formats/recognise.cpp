@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 [[noreturn]] void unsupported(const std::string& source, std::string_view what,
@@ -71,4 +71,4 @@ void require_safetensors(std::span<const std::uint8_t> bytes, const std::string&
               "give a .safetensors file that fmd train has written");
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

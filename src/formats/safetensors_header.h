@@ -5,9 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // What a safetensors header says, before anything of it is believed.
 struct SafetensorsHeader {
@@ -25,4 +26,4 @@ struct SafetensorsHeader {
 [[nodiscard]] SafetensorsHeader parse_safetensors_header(std::string_view json,
                                                          const std::string& source);
 
-}  // namespace fmd
+}  // namespace fmd::internal

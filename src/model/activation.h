@@ -2,10 +2,11 @@
 
 #include <cmath>
 
+#include "core/internal.h"
 #include "fmd/model/mlp_head.h"
 
 // Activations with their first and second derivatives at x.
-namespace fmd {
+namespace fmd::internal {
 
 template <typename T>
 struct Bent {
@@ -43,4 +44,4 @@ void with_activation(Activation activation, const Use& use) {
   return use(Gelu<T>());
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,10 +4,9 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "fmd/model/head.h"
 #include "model/kernels.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // One row of logits becomes z - max; returns the place of the maximum.
@@ -105,4 +104,4 @@ std::vector<double> block_weights(const Rows& rows, Index first, Index count) {
   return w;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

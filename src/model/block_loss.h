@@ -1,12 +1,13 @@
 #pragma once
 
-#include <span>
+#include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 #include "fmd/model/rows.h"
 
-// The functions of model/head.h on logits, for whole blocks at once.
-namespace fmd {
+// The functions of fmd/model/loss.h for whole blocks of logits at once.
+namespace fmd::internal {
 
 // p = probabilities of all classes for a block's logits (rows x outputs -> rows x classes).
 void block_probabilities(const Matrix& z, Eigen::Ref<Matrix> p);
@@ -19,4 +20,4 @@ double block_loss_gradient(const Rows& rows, Index first, Matrix& z);
 // The weights of a block's entries; empty when all are 1.
 std::vector<double> block_weights(const Rows& rows, Index first, Index count);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/model/features.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // The given rows as dense floats, row after row.
 inline void expand(const Features& X, std::span<const Index> rows, Scratch& scratch,
@@ -29,4 +30,4 @@ inline void expand(const Features& X, std::span<const Index> rows, Scratch& scra
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

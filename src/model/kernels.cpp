@@ -7,7 +7,7 @@
 
 #include "core/simd.h"
 
-namespace fmd::kernels {
+namespace fmd::internal::kernels {
 namespace {
 
 // The weights of each output in a row of its own, at an aligned address and with zeros
@@ -37,14 +37,14 @@ struct AlignedRows {
 };
 
 }  // namespace
-}  // namespace fmd::kernels
+}  // namespace fmd::internal::kernels
 
 #define FMD_BODY "model/kernels_dense_body.h"
 #include "core/simd_each.h"
 #define FMD_BODY "model/kernels_exp_body.h"
 #include "core/simd_each.h"
 
-namespace fmd::kernels {
+namespace fmd::internal::kernels {
 
 void dense_logits(const float* x, Index rows, Index d, const double* theta, Index outputs,
                   double* z) {
@@ -89,4 +89,4 @@ void logistic_loss(const double* z, const double* sign, Index count, double* p,
   FMD_SELECT(logistic_loss)(z, sign, count, p, loss);
 }
 
-}  // namespace fmd::kernels
+}  // namespace fmd::internal::kernels

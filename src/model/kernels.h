@@ -2,11 +2,12 @@
 
 #include <cstdint>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
 // The hot loops over features and logits, for the CPU that runs them. Every row's numbers
 // are computed by the same operations wherever the row stands in a block.
-namespace fmd::kernels {
+namespace fmd::internal::kernels {
 
 // z(i, k) = x_i . w_k + b_k; x: rows x d floats, theta: outputs rows w_k | b_k, z: rows x
 // outputs.
@@ -33,4 +34,4 @@ void sigmoid(const double* z, Index count, double* p, double* q);
 void logistic_loss(const double* z, const double* sign, Index count, double* p,
                    double* loss);
 
-}  // namespace fmd::kernels
+}  // namespace fmd::internal::kernels

@@ -1,7 +1,7 @@
 // Products of dense features with weights. Included several times by kernels.cpp, once for
 // each instruction set, before kernels_exp_body.h; see core/simd.h.
 
-namespace fmd::kernels::FMD_ISA {
+namespace fmd::internal::kernels::FMD_ISA {
 namespace {
 
 using V = double __attribute__((vector_size(FMD_LANES * 8)));
@@ -204,4 +204,4 @@ FMD_TARGET void widen(const float* x, Index count, double scale, double* to) {
 }
 
 }  // namespace
-}  // namespace fmd::kernels::FMD_ISA
+}  // namespace fmd::internal::kernels::FMD_ISA

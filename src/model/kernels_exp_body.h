@@ -1,7 +1,7 @@
 // Exponentials and what is made of them. Included after kernels_dense_body.h, whose names
 // it uses.
 
-namespace fmd::kernels::FMD_ISA {
+namespace fmd::internal::kernels::FMD_ISA {
 namespace {
 
 // x = exp(x) for x <= 0; 0 below -708. x = n log 2 + r with |r| <= log(2) / 2, and exp(r) =
@@ -167,4 +167,4 @@ FMD_TARGET void logistic_loss(const double* z, const double* sign, Index count, 
 }
 
 }  // namespace
-}  // namespace fmd::kernels::FMD_ISA
+}  // namespace fmd::internal::kernels::FMD_ISA

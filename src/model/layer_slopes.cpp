@@ -2,7 +2,7 @@
 
 #include "core/gemm.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 std::vector<Matrix> layer_slopes(const std::vector<Index>& widths, const Vector& theta,
                                  const Tape& tape, Matrix h) {
@@ -21,4 +21,4 @@ std::vector<Matrix> layer_slopes(const std::vector<Index>& widths, const Vector&
   return slopes;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

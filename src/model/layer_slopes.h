@@ -2,9 +2,10 @@
 
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/model/head.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // For each layer of a head with these widths: the slopes of sum_k h_k z_k by what the layer
 // adds up (rows x its width), given the tape of the forward pass.
@@ -12,4 +13,4 @@ namespace fmd {
                                                const Vector& theta, const Tape& tape,
                                                Matrix h);
 
-}  // namespace fmd
+}  // namespace fmd::internal

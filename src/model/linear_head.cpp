@@ -1,8 +1,9 @@
+#include "fmd/model/linear_head.h"
+
 #include <algorithm>
 
 #include "core/check.h"
 #include "core/index.h"
-#include "fmd/model/head.h"
 #include "model/kernels.h"
 
 namespace fmd {
@@ -107,9 +108,6 @@ void sparse_vjp(const FeatureBlock& block, const double* h, Index outputs, Vecto
 }
 
 }  // namespace
-
-void Head::second(const FeatureBlock&, const Vector&, const Vector&, const Matrix&,
-                  Vector&) const {}
 
 LinearHead::LinearHead(Index inputs, Index outputs) : inputs_(inputs), outputs_(outputs) {
   require_option(inputs >= 0, "linear head", "inputs", inputs, ">= 0");

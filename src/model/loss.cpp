@@ -1,7 +1,8 @@
+#include "fmd/model/loss.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "fmd/model/head.h"
+#include <utility>
 
 namespace fmd {
 namespace {

@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/gemm.h"
 #include "core/index.h"
+#include "fmd/model/linear_head.h"
 #include "model/activation.h"
 
 namespace fmd {

@@ -41,7 +41,7 @@ Side make_side(const Features& X, std::span<const Index> rows, Distance distance
   side.add.assign(rows.size(), 0.0F);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const float* x = side.x.data() + static_cast<Index>(i) * d;
-    const double squared = kernels::dot(x, x, d);
+    const double squared = nearest_kernels::dot(x, x, d);
     // The tile is float32: what does not fit into it cannot be compared.
     if (!(squared < 1e36)) {
       throw Error(ErrorKind::bad_data,
@@ -157,8 +157,8 @@ class Search {
         -24);
     const Index count = std::ssize(chunk);
     Index j = -1;
-    while ((j = kernels::first_below(tile, c.add.data(), j + 1, count,
-                                     best.limit(squared, error))) < count) {
+    while ((j = nearest_kernels::first_below(tile, c.add.data(), j + 1, count,
+                                             best.limit(squared, error))) < count) {
       if (options_.skip_self && chunk[at(j)] == rows[at(i)]) continue;
       best.offer({order(q, i, c, j), chunk[at(j)]});
     }
@@ -167,8 +167,8 @@ class Search {
   [[nodiscard]] double order(const Side& q, Index i, const Side& c, Index j) const {
     const float *x = q.x.data() + i * d_, *y = c.x.data() + j * d_;
     if (options_.distance == Distance::euclidean)
-      return kernels::squared_distance(x, y, d_);
-    const double dot = kernels::dot(x, y, d_);
+      return nearest_kernels::squared_distance(x, y, d_);
+    const double dot = nearest_kernels::dot(x, y, d_);
     if (options_.distance == Distance::overlap) return -dot;
     const double lengths = std::sqrt(q.squared[at(i)]) * std::sqrt(c.squared[at(j)]);
     return lengths > 0 ? -dot / lengths : 0;

@@ -1,7 +1,7 @@
 // The scan of a tile of distances. Included several times by nearest_kernels.cpp, once for
 // each instruction set; see core/simd.h.
 
-namespace fmd::kernels::FMD_ISA {
+namespace fmd::internal::nearest_kernels::FMD_ISA {
 namespace {
 
 using V = double __attribute__((vector_size(FMD_LANES * 8)));
@@ -83,4 +83,4 @@ FMD_TARGET double dot(const float* x, const float* y, Index count) {
 }
 
 }  // namespace
-}  // namespace fmd::kernels::FMD_ISA
+}  // namespace fmd::internal::nearest_kernels::FMD_ISA

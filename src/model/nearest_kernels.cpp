@@ -7,7 +7,7 @@
 #define FMD_BODY "model/nearest_body.h"
 #include "core/simd_each.h"
 
-namespace fmd::kernels {
+namespace fmd::internal::nearest_kernels {
 
 Index first_below(const float* c, const float* add, Index from, Index count, float limit) {
   return FMD_SELECT(first_below)(c, add, from, count, limit);
@@ -21,4 +21,4 @@ double dot(const float* x, const float* y, Index count) {
   return FMD_SELECT(dot)(x, y, count);
 }
 
-}  // namespace fmd::kernels
+}  // namespace fmd::internal::nearest_kernels

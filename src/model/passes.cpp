@@ -1,8 +1,10 @@
-#include <cmath>
+#include "fmd/model/passes.h"
+
+#include <vector>
 
 #include "core/check.h"
 #include "fmd/core/accumulator.h"
-#include "fmd/model/head.h"
+#include "fmd/model/loss.h"
 #include "model/block_loss.h"
 
 namespace fmd {

@@ -20,10 +20,4 @@ FeatureBlock Rows::block(Index b, Scratch& scratch) const {
   return block;
 }
 
-double PairSet::total_weight() const {
-  double total = 0;
-  for (const float w : weight) total += static_cast<double>(w);
-  return total;
-}
-
 }  // namespace fmd

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "core/internal.h"
 #include "fmd/model/features.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // `count` rows of a block from row `first` on, in place.
 [[nodiscard]] inline FeatureBlock slice(const FeatureBlock& block, Index first,
@@ -18,4 +19,4 @@ namespace fmd {
   return part;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,5 +1,9 @@
+#include "fmd/model/without_columns.h"
+
+#include <vector>
+
 #include "core/index.h"
-#include "fmd/model/whiten.h"
+#include "fmd/data/encoder.h"
 
 namespace fmd {
 namespace {

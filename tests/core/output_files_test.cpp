@@ -1,3 +1,5 @@
+#include "fmd/core/output_files.h"
+
 #include <csignal>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "support/close.h"
 #include "support/kill.h"
 

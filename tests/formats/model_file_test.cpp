@@ -7,10 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/data/csv.h"
 #include "fmd/formats/safetensors.h"
+#include "fmd/formats/undo.h"
 #include "fmd/model/mlp_head.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "support/problems.h"
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fmd/data/encoder.h"
 #include "fmd/model/rows.h"
 #include "support/close.h"
 #include "support/problems.h"

@@ -8,6 +8,7 @@
 
 #include "fmd/core/rng.h"
 #include "fmd/model/whiten.h"
+#include "fmd/model/without_columns.h"
 #include "support/problems.h"
 
 namespace fmd {

@@ -6,18 +6,21 @@
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/parallel.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "support/derivatives.h"
+#include "support/flat.h"
 #include "support/problems.h"
 
 namespace fmd {
 namespace {
 
 using nlohmann::json;
+using test::flat;
 using test::random_problem;
 using test::random_vector;
-
-Vector flat(const Matrix& m) { return Eigen::Map<const Vector>(m.data(), m.size()); }
 
 Vector numbers(const json& list) {
   const auto values = list.get<std::vector<double>>();

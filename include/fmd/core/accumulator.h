@@ -15,8 +15,8 @@
 
 namespace fmd {
 
-// A sum over rows: merge adds what another one saw, save and load carry it between files
-// and machines. Adding a block is the caller's function, see reduce().
+// A sum over rows. merge adds another sum to it; save and load carry it between files and
+// machines. The caller's function adds a block, see reduce().
 template <typename A>
 concept Accumulator = std::movable<A> &&
     requires(A a, const A& b, ByteWriter& out, ByteReader& in) {
@@ -27,8 +27,8 @@ concept Accumulator = std::movable<A> &&
 
 // The sum over some blocks, as complete nodes of the fixed binary tree over block numbers:
 // node (level l, index i) holds blocks [i 2^l, (i+1) 2^l). Floating-point sums depend on
-// the order of additions; since every sum here follows this tree, threads, files and
-// machines that each hold a part arrive at the same bits, whoever did what.
+// the order of additions. Every sum here follows this tree, so threads, files and machines
+// that each hold a part get the same bits, however the work was shared.
 template <Accumulator A>
 class Partial {
  public:
@@ -47,8 +47,8 @@ class Partial {
   }
 
   // The whole sum. Nodes without a sibling (the number of blocks is no power of two) are
-  // merged from left to right, which is the same for every way of getting here. Needs at
-  // least one node; that no block is missing is for the caller to see, by blocks().
+  // merged from left to right, always in the same way. Needs at least one node. The caller
+  // checks by blocks() that no block is missing.
   [[nodiscard]] A finish() && {
     assert(!nodes_.empty());
     A result = std::move(nodes_.begin()->second.state);
@@ -143,8 +143,8 @@ class Partial {
 };
 
 // Sums blocks [first, last) on the pool: make() gives an empty state, add(state, b) adds
-// block b. Merges run beside each other too. At most some threads * log2(blocks) states
-// live at a time, with blocks of equal cost threads + log2(blocks).
+// block b. Merges run in parallel too. At most about threads * log2(blocks) states live at
+// a time; threads + log2(blocks) when all blocks cost the same.
 template <Accumulator A, typename Make, typename Add>
 [[nodiscard]] Partial<A> reduce_part(Index first, Index last, const Make& make,
                                      const Add& add, const Exec& exec) {

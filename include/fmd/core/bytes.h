@@ -10,9 +10,9 @@
 
 namespace fmd {
 
-// States to and from bytes, little-endian, with every length checked on the way back. T:
-// numbers and arrays of them, no struct with gaps between its fields (their bytes would be
-// random). The same state gives the same bytes on every machine that fmd supports.
+// Writes states as bytes, little-endian. T: numbers and arrays of numbers, no struct with
+// gaps between its fields (the bytes of a gap would be random). The same state gives the
+// same bytes on every machine that fmd supports.
 class ByteWriter {
  public:
   template <typename T>
@@ -34,9 +34,9 @@ class ByteWriter {
   Bytes bytes_;
 };
 
-// Reads what ByteWriter wrote. Every read past the end or length that cannot be throws
-// Error(bad_model, "<what>: ends after N bytes ..."); memory is taken only for bytes that
-// exist.
+// Reads what ByteWriter wrote and checks every length. A read past the end and a length
+// that is impossible throw Error(bad_model, "<what>: ends after N bytes ..."). Memory is
+// taken only for bytes that exist.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::uint8_t> bytes, std::string what = "state");

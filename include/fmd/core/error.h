@@ -7,13 +7,13 @@
 namespace fmd {
 
 // What went wrong, by meaning. The order is frozen: the command exits with 2 for bad_option
-// and 10 + the number for every other kind, and docs/errors.md lists cause and remedy of
-// each id.
+// and with 10 + the number for every other kind. docs/errors.md lists the cause and the
+// remedy of each id.
 enum class ErrorKind {
-  bad_option,        // 2   a flag or option has a value that makes no sense
+  bad_option,        // 2   a flag or option has a value that is not allowed
   cannot_read,       // 11  a file is absent, a folder, or not readable
   cannot_write,      // 12  the folder is missing, read-only or full
-  output_exists,     // 13  OUT is there already, or is the input itself
+  output_exists,     // 13  OUT exists already, or is the input itself
   bad_csv,           // 14  a table's text is damaged: ragged row, open quote, NUL, UTF-16
   bad_value,         // 15  a cell cannot be used: not a number, not finite, missing label
   missing_column,    // 16  a column that the task or the model needs is not in the table
@@ -36,8 +36,9 @@ enum class ErrorKind {
 // Exit code of the command for this kind.
 [[nodiscard]] int exit_code(ErrorKind kind);
 
-// Thrown on wrong use and bad input. The message says where, what came and what is needed;
-// the hint is an action. Numerical outcomes (no convergence) are summaries, not exceptions.
+// Thrown on wrong use and bad input. The message says where, what came and what is needed.
+// The hint is an action. Numerical outcomes (no convergence) are summaries, not
+// exceptions.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::string hint = "")

@@ -6,8 +6,8 @@
 
 namespace fmd {
 
-// A sum of whole numbers in 128 bits. Figures that are rounded to a fixed unit before they
-// are added have sums that are exact, so the order of additions changes no bit.
+// A sum of whole numbers in 128 bits. Figures are rounded to a fixed unit before they are
+// added. Their sum is then exact, so the order of additions changes no bit.
 struct ExactSum {
   std::uint64_t low = 0;
   std::int64_t high = 0;

@@ -12,11 +12,11 @@
 
 namespace fmd {
 
-// Tells how far a long piece of work is: stage, done, total (0 = unknown). The work reports
-// as often and from as many threads as it likes; the callback is called from one thread at
-// a time, some 20 times a second at most, besides the first and the last report of a stage
-// (done == total), which always come through. A stage begins with a new name or with done =
-// 0; within it `done` never falls. The callback must not throw and must not report itself.
+// Reports how far a long piece of work is: stage, done, total (0 = unknown). The work may
+// report often and from many threads. The callback is called from one thread at a time, at
+// most about 20 times a second; the first and the last report of a stage (done == total)
+// always come through. A stage begins with a new name or with done = 0; within it `done`
+// never falls. The callback must not throw and must not report itself.
 class Progress {
  public:
   using Callback = std::function<void(std::string_view stage, Index done, Index total)>;
@@ -37,7 +37,7 @@ class Progress {
   std::unique_ptr<State> state_;
 };
 
-// How to run, never what to compute: results do not depend on pool or progress, to the bit.
+// How to run, never what to compute: no bit of a result depends on pool or progress.
 struct Exec {
   ThreadPool* pool = nullptr;  // none: the calling thread does everything
   std::uint64_t seed = 1;      // of every random choice

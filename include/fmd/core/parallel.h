@@ -11,8 +11,8 @@ namespace fmd {
 // calling thread works too, so ThreadPool(1) starts no thread at all.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads = 0);  // 0 = the machine's cores, at most 64; fewer if
-                                         // the system gives no more
+  // 0 = the machine's cores, at most 64; fewer when the system gives no more.
+  explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -20,9 +20,9 @@ class ThreadPool {
   [[nodiscard]] int threads() const;
 
   // Calls body(i) for i = 0 .. count-1, each once, in any order; returns when all are done.
-  // If calls throw, the exception of the smallest i is rethrown, as if they had been made
-  // one after the other, and later calls that have not begun are left out. A call from
-  // inside a body, or while another thread uses the pool, runs in place.
+  // If calls throw, the exception of the smallest i is thrown again, as if the calls had
+  // been made one after the other. Later calls that have not begun are then not made. A
+  // call from inside a body, or while another thread uses the pool, runs in place.
   void run(Index count, const std::function<void(Index)>& body);
 
  private:

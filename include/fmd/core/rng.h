@@ -10,8 +10,8 @@
 namespace fmd {
 
 // Seeded random numbers by counter: number i of a stream is a pure function of (seed,
-// stream, i), so streams can be drawn in any order, by any thread, on any machine with the
-// same result. A stream is named by what it is for ("split", "bootstrap") and a number
+// stream, i). Streams can be drawn in any order, by any thread, on any machine, with the
+// same result. A stream's name is its purpose ("split", "bootstrap") and a number
 // (replicate, epoch).
 class Rng {
  public:
@@ -21,11 +21,12 @@ class Rng {
   double uniform();      // [0, 1), 53 bits
   Index below(Index n);  // 0 .. n-1 without bias; n > 0
   double normal();       // mean 0, standard deviation 1
-  Index binomial(Index n,
-                 double p);  // exact: inversion for small n p, rejection (BTRS) above
+  // Exact: inversion for small n p, rejection (BTRS) above.
+  Index binomial(Index n, double p);
 
   // Counts of `total` draws over cells with these probabilities (divided by their sum).
-  // Both throw Error(bad_option) on a probability outside [0, 1], NaN or a negative count.
+  // binomial and multinomial throw Error(bad_option) on a probability outside [0, 1], NaN
+  // or a negative count.
   void multinomial(Index total, const std::vector<double>& probability,
                    std::vector<Index>& counts);
 
@@ -34,8 +35,8 @@ class Rng {
   std::uint64_t counter_ = 0;
 };
 
-// Multinomial draws with the same probabilities, many times: what they share is worked out
-// once. The numbers are those of Rng::multinomial.
+// Many multinomial draws with the same probabilities: what they share is computed once. The
+// numbers are those of Rng::multinomial.
 class Multinomial {
  public:
   // Divided by their sum. Throws Error(bad_option) on a probability below 0, NaN or inf.
@@ -45,7 +46,7 @@ class Multinomial {
 
  private:
   struct Cell {
-    std::size_t at;  // number of the cell; those of probability 0 are left out
+    std::size_t at;  // number of the cell; cells of probability 0 are left out
     double p;        // given that no earlier cell was hit
   };
   std::vector<Cell> cells_;

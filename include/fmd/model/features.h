@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "fmd/core/types.h"
-#include "fmd/data/encoder.h"
 
 namespace fmd {
 
-// The features of some rows, either dense (rows x cols floats, row after row) or sparse
-// (CSR; an empty `value` means ones). Points into memory that the Features or the Scratch
-// owns.
+struct CsrRows;       // data/encoder.h
+struct FeaturePatch;  // data/encoder.h
+
+// The features of some rows: dense (rows x cols floats, row after row) or sparse (CSR; an
+// empty `value` means ones). It points into memory that the Features or the Scratch owns.
 struct FeatureBlock {
   Index first = 0;  // row number of the block's first row
   Index rows = 0;
@@ -25,7 +26,7 @@ struct FeatureBlock {
   [[nodiscard]] bool sparse() const { return dense == nullptr; }
 };
 
-// Memory that a block may be put into; one per thread, reused.
+// Memory for a block; one per thread, used again and again.
 struct Scratch {
   std::vector<float> dense, value;
   std::vector<Index> start;
@@ -51,21 +52,21 @@ class Features {
                                                    Index cols);
 [[nodiscard]] std::unique_ptr<Features> make_sparse(CsrRows rows);
 
-// On memory that somebody else has, such as a mapped file; `keeper` is held as long as the
+// On memory that somebody else owns, such as a mapped file; `keeper` is held as long as the
 // features live. values: rows x cols. Throws Error(bad_shape).
 [[nodiscard]] std::unique_ptr<Features> make_dense_view(std::span<const float> values,
                                                         Index rows, Index cols,
                                                         std::shared_ptr<const void> keeper);
 
-// Sparse rows with the same number of places each: columns ascending, then -1 in places
-// that are not used. value: as many, empty = ones.
+// Sparse rows with the same number of places each: columns ascending, then -1 in unused
+// places. value: as many numbers; empty = ones.
 struct PaddedRows {
   Index places = 0, cols = 0;
   std::span<const std::int32_t> column;
   std::span<const float> value;
 };
-// Columns are looked at when a block is read: one that is none throws Error(bad_model) that
-// names the source. Throws Error(bad_shape).
+// Columns are checked when a block is read: a wrong one throws Error(bad_model) that names
+// the source. Throws Error(bad_shape).
 [[nodiscard]] std::unique_ptr<Features> make_padded_view(
     const PaddedRows& rows, std::string source, std::shared_ptr<const void> keeper);
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/model/nearest.h"
+#include "fmd/model/rows.h"
 
 namespace fmd {
 
@@ -21,7 +23,7 @@ enum class MatchOutcome : std::uint8_t {
   matched,
   no_candidate,  // there is no row to match with
   too_far,       // the nearest is beyond the caliper
-  used_up,       // those within the caliper serve others already
+  used_up,       // all candidates within the caliper already serve other queries
 };
 
 // One partner for each query, or none.
@@ -32,11 +34,11 @@ struct Matches {
 };
 
 // Pairs are made greedily: of all pairs of a query and a candidate that may still serve,
-// the one at least distance is taken next, ties by the query's and the candidate's place.
-// Exact: lists of near candidates are extended when they run out. Without the limit on
-// reuse one candidate in the middle of the others serves hundreds of queries, and a figure
-// over thousands of pairs rests on a few rows. Throws as nearest() does, and
-// Error(bad_option).
+// the one with the smallest distance is taken next; ties are decided by the query's and the
+// candidate's place. Exact: lists of near candidates are extended when they run out.
+// Without the limit on reuse, one candidate in the middle of the others serves hundreds of
+// queries, and a figure over thousands of pairs depends on a few rows. Throws what
+// nearest() throws, and Error(bad_option).
 [[nodiscard]] Matches match_rows(const Rows& queries, const Rows& candidates,
                                  const MatchOptions& options, const Exec& exec);
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fmd/core/types.h"
 #include "fmd/model/head.h"
 
 namespace fmd {
@@ -17,9 +18,10 @@ enum class Activation {
 [[nodiscard]] Activation parse_activation(const std::string& name);  // Error(bad_option)
 
 // Dense layers: a_0 = features, a_l = f(W_l a_{l-1} + b_l) for hidden layers, z = W_L
-// a_{L-1} + b_L. theta layer by layer, each as a linear head has it. Cost for n rows and p
-// parameters: logits n p multiply-adds, jvp and vjp 2 n p less the first layer's share,
-// second 6 n p. Numbers are double; a row's last bits may depend on its place in the block.
+// a_{L-1} + b_L. theta holds the layers one after the other, each in the order of a linear
+// head. Cost for n rows and p parameters: logits n p multiply-adds, jvp and vjp 2 n p less
+// the first layer's share, second 6 n p. Numbers are double. A row's last bits may depend
+// on its place in the block.
 class MlpHead final : public Head {
  public:
   // widths: inputs, at least one hidden layer, outputs. Throws Error(bad_option).
@@ -46,14 +48,14 @@ class MlpHead final : public Head {
   void second(const FeatureBlock& block, const Vector& theta, const Vector& v,
               const Matrix& h, Vector& into) const override;
 
-  // a = what hidden layer `layer` = 1 .. layers() - 1 gives (rows x its width). Only the
-  // parameters up to it are read: theta may end there.
+  // a = the outputs of hidden layer `layer` = 1 .. layers() - 1 (rows x its width). Only
+  // the parameters up to this layer are read: theta may end there.
   void hidden(const FeatureBlock& block, const Vector& theta, Index layer, Matrix& a) const;
 
  private:
   enum class Derivatives { none, kept };
-  // Outputs of the first `upto` hidden layers and, where asked for, the activations' first
-  // and second derivatives.
+  // Outputs of the first `upto` hidden layers and, on request, the first and second
+  // derivatives of the activations.
   void forward(const FeatureBlock& block, const Vector& theta, Index upto, Tape& tape,
                Derivatives derivatives, std::vector<Matrix>* bends) const;
   // W a + b of layer l from the tape, or from the features.
@@ -68,7 +70,7 @@ class MlpHead final : public Head {
   Activation activation_;
 };
 
-// A linear head for two widths, else an MlpHead.
+// A linear head for two widths, otherwise an MlpHead.
 [[nodiscard]] std::shared_ptr<const Head> make_head(std::vector<Index> widths,
                                                     Activation activation);
 

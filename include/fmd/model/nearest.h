@@ -21,7 +21,7 @@ struct NearestOptions {
   bool skip_self = false;  // a row is no neighbour of itself (both sides: the same X)
 };
 
-// Of every query its k nearest candidates, nearest first, equal distances by row number.
+// The k nearest candidates of every query, nearest first, equal distances by row number.
 struct Neighbours {
   Index k = 0;
   std::vector<Index> row;  // queries x k: row of candidates.X; -1 where there are fewer
@@ -32,12 +32,13 @@ struct Neighbours {
   }
 };
 
-// The exact nearest neighbours. Distances are first taken from tiles of a float32 matrix
-// product; whatever lies within that product's rounding error of the k best is taken again
-// in double, from the features as they are, so neither rounding nor cancellation decides.
-// Cost: 2 queries x candidates x features operations, on the pool; memory: some thousand
-// dense rows per thread. Sparse features are expanded tile by tile. candidates.subset must
-// ascend. Throws Error (bad_option, bad_shape, bad_data: features that are not finite).
+// The exact nearest neighbours. Distances first come from tiles of a float32 matrix
+// product. Every candidate within that product's rounding error of the k best is computed
+// again in double, from the features themselves, so neither rounding nor cancellation
+// decides. Cost: 2 queries x candidates x features operations, on the pool; memory: a few
+// thousand dense rows per thread. Sparse features are expanded tile by tile.
+// candidates.subset must ascend. Throws Error (bad_option, bad_shape, bad_data: features
+// that are not finite).
 [[nodiscard]] Neighbours nearest(const Rows& queries, const Rows& candidates,
                                  const NearestOptions& options, const Exec& exec);
 

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <vector>
 
 #include "fmd/core/types.h"
 #include "fmd/model/features.h"
@@ -10,8 +8,8 @@
 namespace fmd {
 
 // A view of labelled rows: entry i is row subset[i] of X (or row i when subset is empty). y
-// and weight are per entry of X, not of the subset; empty weight means 1; y = -1 is
-// unknown.
+// and weight have one entry for each row of X, not of the subset. An empty weight means 1;
+// y = -1 is unknown.
 struct Rows {
   const Features* X = nullptr;
   std::span<const std::int32_t> y;
@@ -30,20 +28,6 @@ struct Rows {
   }
   // Features of entries [4096 b, 4096 (b + 1)).
   [[nodiscard]] FeatureBlock block(Index b, Scratch& scratch) const;
-};
-
-// Pairs: entry i of c against entry i of cbar, same label. weight sums to 1 over the pairs
-// of one source row and attribute (times the attribute's share where several attributes are
-// mixed).
-struct PairSet {
-  Rows c, cbar;
-  std::vector<Index> unit;  // source row of each pair; pairs of a unit are adjacent
-  std::vector<float> weight;
-  std::vector<std::int32_t> from, to;  // attribute values (empty for given pairs)
-  std::string attribute;
-
-  [[nodiscard]] Index size() const { return static_cast<Index>(weight.size()); }
-  [[nodiscard]] double total_weight() const;
 };
 
 }  // namespace fmd

@@ -1,4 +1,4 @@
-#include "fmd/model/split.h"
+#include "fmd/model/cut.h"
 
 #include "core/check.h"
 #include "fmd/model/mlp_head.h"
@@ -88,7 +88,7 @@ class LayersBackbone final : public Backbone {
 
 }  // namespace
 
-Model split(const Model& model, Index layers) {
+Model cut_layers(const Model& model, Index layers) {
   const std::vector<Index> widths = model.head->widths();
   const auto all = static_cast<Index>(widths.size()) - 1;
   if (layers < 1 || layers > all) {

@@ -1,9 +1,12 @@
-#include "fmd/model/split.h"
+#include "fmd/model/cut.h"
 
 #include <gtest/gtest.h>
 
 #include "fmd/data/csv.h"
+#include "fmd/data/encoder.h"
+#include "fmd/model/backbone.h"
 #include "fmd/model/mlp_head.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "support/problems.h"
 
@@ -41,14 +44,14 @@ TEST(Split, GivesTheSameAnswersAtEveryLayer) {
   const Whole whole;
   const Matrix z = whole.logits(whole.model);
   for (const Index layers : {1, 2, 3}) {
-    const Model top = split(whole.model, layers);
+    const Model top = cut_layers(whole.model, layers);
     EXPECT_EQ(top.head->linear(), layers == 1);
     EXPECT_EQ(top.head->widths().size(), static_cast<std::size_t>(layers) + 1);
     EXPECT_EQ(top.head->inputs(), top.backbone->cols());
     EXPECT_CLOSE(whole.logits(top), z, 1e-6);  // features are float32
   }
-  EXPECT_EQ(whole.logits(split(whole.model, 3)), z);
-  EXPECT_NO_THROW((void)linear_head(split(whole.model, 1)));
+  EXPECT_EQ(whole.logits(cut_layers(whole.model, 3)), z);
+  EXPECT_NO_THROW((void)linear_head(cut_layers(whole.model, 1)));
   EXPECT_ERROR((void)linear_head(whole.model), ErrorKind::unsupported, "--layers 1");
 }
 
@@ -61,19 +64,19 @@ TEST(Split, FlipsBelowTheLayers) {
     const auto Xbar = of.backbone->flipped(*X, sex, plan, {});
     return all_logits(*of.head, {Xbar.get(), {}, {}, {}}, of.theta, {});
   };
-  EXPECT_TRUE(split(whole.model, 1).backbone->reads(sex));
+  EXPECT_TRUE(cut_layers(whole.model, 1).backbone->reads(sex));
   const Matrix expected = flipped_logits(whole.model);
   EXPECT_GT((expected - whole.logits(whole.model)).norm(), 1e-2);
   for (const Index layers : {1, 2})
-    EXPECT_CLOSE(flipped_logits(split(whole.model, layers)), expected, 1e-6);
+    EXPECT_CLOSE(flipped_logits(cut_layers(whole.model, layers)), expected, 1e-6);
   const auto raw = whole.model.backbone->features(whole.table, {}, {});
-  EXPECT_ERROR((void)split(whole.model, 1).backbone->flipped(*raw, sex, plan, {}),
+  EXPECT_ERROR((void)cut_layers(whole.model, 1).backbone->flipped(*raw, sex, plan, {}),
                ErrorKind::bad_shape, "were not made by this backbone");
 }
 
 TEST(Split, TakesRowsThatAreAlreadyEncoded) {
   const Whole whole;
-  const Model top = split(whole.model, 2);
+  const Model top = cut_layers(whole.model, 2);
   const auto X =
       top.backbone->of_encoded(whole.model.backbone->features(whole.table, {}, {}), {});
   EXPECT_EQ(all_logits(*top.head, {X.get(), {}, {}, {}}, top.theta, {}), whole.logits(top));
@@ -81,7 +84,7 @@ TEST(Split, TakesRowsThatAreAlreadyEncoded) {
 
 TEST(Split, PutsNewParametersOnTop) {
   const Whole whole;
-  Model top = split(whole.model, 1);
+  Model top = cut_layers(whole.model, 1);
   top.theta *= 2;
   const Model changed = with_top(whole.model, top.theta);
   EXPECT_CLOSE(whole.logits(changed), whole.logits(top), 1e-6);
@@ -94,9 +97,9 @@ TEST(Split, PutsNewParametersOnTop) {
 TEST(Split, MoreLayersThanThereAreIsAnError) {
   const Whole whole;
   for (const Index layers : {0, 4})
-    EXPECT_ERROR((void)split(whole.model, layers), ErrorKind::bad_option,
+    EXPECT_ERROR((void)cut_layers(whole.model, layers), ErrorKind::bad_option,
                  "the model has 3");
-  EXPECT_ERROR((void)split(whole.model, 7), ErrorKind::bad_option,
+  EXPECT_ERROR((void)cut_layers(whole.model, 7), ErrorKind::bad_option,
                "write a number from 1 to 3");
 }
 

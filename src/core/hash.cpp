@@ -1,8 +1,11 @@
+#include "fmd/core/hash.h"
+
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 
-#include "fmd/core/file.h"
+#include "core/mix.h"
 
 namespace fmd {
 namespace {
@@ -82,6 +85,19 @@ std::string hex(const Hash& hash) {
     text += kDigits[byte & 15];
   }
   return text;
+}
+
+std::uint64_t hash64(std::span<const std::uint8_t> bytes, std::uint64_t seed) {
+  // Each word goes through a bijection of the state: two texts of one length that differ in
+  // one word never collide.
+  std::uint64_t state =
+      mix64(seed + kGoldenStep) ^ static_cast<std::uint64_t>(bytes.size());
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min<std::size_t>(8, bytes.size() - at));
+    state = mix64((state ^ word) + kGoldenStep);
+  }
+  return mix64(state + kGoldenStep);
 }
 
 }  // namespace fmd

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "fmd/core/types.h"
+
+namespace fmd {
+
+// Output files that appear together or not at all. Each one is first written under a
+// temporary name beside its target (".<name>.fmd-tmp") and synced. commit() renames them
+// in the order in which they were first named. The last one is the one that counts (OUT).
+// One file is one rename. Several files are made one step by a journal
+// ("<OUT>.fmd-journal", and a note with the same ending beside each other file): a run
+// that is killed leaves the old files, or the new ones after recover(). A new OUT never
+// stands there without its other files.
+//
+// If a target is a link, the file that it leads to is written. A replaced file keeps its
+// mode. The destructor removes what was not committed. What a killed run left is finished
+// or removed by the next OutputFiles on the same targets, and by recover(). Two runs cannot
+// write the same target at the same time: the second one gets an error. Throws
+// Error(output_exists) when a target exists and force is off, Error(cannot_write) with the
+// path and the system's reason. After an error nothing is left behind, or the hint says
+// what is left.
+class OutputFiles {
+ public:
+  struct Options {
+    bool force = false;  // replace targets that exist
+  };
+  explicit OutputFiles(Options options);
+  ~OutputFiles();
+  OutputFiles(const OutputFiles&) = delete;
+  OutputFiles& operator=(const OutputFiles&) = delete;
+
+  // Checks that the target can be written and reserves it: call early, before long work.
+  void reserve(const std::filesystem::path& target);
+  // Writes and syncs the temporary file of a target (reserved or not).
+  void write(const std::filesystem::path& target, std::span<const std::uint8_t> bytes);
+  void write(const std::filesystem::path& target, std::string_view text);
+  // The same piece by piece, for output that is larger than memory: at the end, or at an
+  // offset (holes are zeros until they are written). commit() syncs.
+  void append(const std::filesystem::path& target, std::string_view text);
+  void write_at(const std::filesystem::path& target, Index offset,
+                std::span<const std::uint8_t> bytes);
+  // Where the bytes of a target are that is written but not yet committed: for measuring
+  // the file as it is read again.
+  [[nodiscard]] std::filesystem::path temporary(const std::filesystem::path& target) const;
+  void commit();  // renames in the order in which targets were first named
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Completes or takes back what a killed run left around this OUT (or one of its side
+// files). Call it before reading a file that may have been replaced. It finishes a journal
+// (and waits for a run that is committing right now). It removes the temporary files of
+// dead runs for OUT and for names that begin with "<OUT>.". When there is nothing to do, it
+// costs one listing of the folder. Throws Error(cannot_write) when there is a journal and
+// the files cannot be renamed.
+void recover(const std::filesystem::path& out);
+
+// Removes the temporary files of all OutputFiles that are not yet being committed, for a
+// signal handler that ends the process: async-signal-safe.
+void remove_unfinished() noexcept;
+
+// One file, atomically: reserve, write, commit.
+void write_file(const std::filesystem::path& path, std::string_view text, bool force);
+
+}  // namespace fmd

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "fmd/core/exec.h"
+#include "fmd/model/features.h"
+
+namespace fmd {
+
+// The features of all rows without some columns; the other columns are unchanged.
+[[nodiscard]] std::unique_ptr<Features> without_columns(const Features& X,
+                                                        std::span<const Index> drop,
+                                                        const Exec& exec);
+
+}  // namespace fmd
