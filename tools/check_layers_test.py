@@ -1,5 +1,7 @@
 """Tests of check_layers.py, run by ./dev lint."""
 
+import io
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -103,4 +105,8 @@ class CheckLayers(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    # Silent when all is well.
+    result = unittest.TextTestRunner(io.StringIO()).run(unittest.defaultTestLoader.loadTestsFromTestCase(CheckLayers))
+    for _, text in result.failures + result.errors:
+        print(text, file=sys.stderr)
+    sys.exit(0 if result.wasSuccessful() else 1)
