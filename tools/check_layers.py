@@ -81,14 +81,12 @@ def check_levels(root: Path) -> list[str]:
 
 
 def check_pairs(root: Path) -> list[str]:
-    """src/part/sub/x.cpp has x.h beside it, in include/fmd/part or in include/fmd/part/sub."""
+    """src/part/sub/x.cpp has x.h beside it, or in include/fmd or its folders part and part/sub."""
     found = []
     for source in sorted((root / "src").rglob("*.cpp")):
         where, name = source.relative_to(root), source.with_suffix(".h").name
         folder = source.parent.relative_to(root / "src")
-        places = [source.parent, root / "include/fmd" / folder]
-        if folder.parts:
-            places.append(root / "include/fmd" / folder.parts[0])
+        places = [source.parent, *(root / "include/fmd" / part for part in (folder, *folder.parents))]
         if str(where) not in WITHOUT_HEADER and not any((place / name).is_file() for place in places):
             found.append(f"{where}: no {name} beside it or in include/fmd/{folder.as_posix()}; "
                          "a source has a header of its own name")

@@ -42,7 +42,8 @@ class CheckLayers(unittest.TestCase):
     def test_a_source_has_a_header_of_its_name(self) -> None:
         for name in ("src/core/a.cpp", "src/core/a.h", "src/core/b.cpp", "include/fmd/core/b.h",
                      "src/data/csv/c.cpp", "include/fmd/data/c.h", "src/data/csv/d.cpp",
-                     "include/fmd/data/csv/d.h", "src/data/csv/e.cpp", "src/data/e.h", "src/model/b.cpp"):
+                     "include/fmd/data/csv/d.h", "src/core/version.cpp",
+                     "include/fmd/version.h", "src/data/csv/e.cpp", "src/data/e.h", "src/model/b.cpp"):
             self.write(name)
         self.expect(check_layers.check_pairs(self.root), "src/data/csv/e.cpp: no e.h", "src/model/b.cpp")
 
