@@ -8,7 +8,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/model/split.h"
+#include "fmd/model/cut.h"
 #include "fmd/pipeline/study_stream.h"
 
 namespace fmd::cli {
@@ -51,7 +51,7 @@ int run(const Args& args) {
   model.task = effective_task(model.task, args.common, args.flags);
   const std::size_t all_layers = model.head->widths().size() - 1;
   const Index layers = parse_layers(args.layers, model);
-  model = split(model, layers);
+  model = cut_layers(model, layers);
   const bool above = model.head->widths().size() - 1 < all_layers;
   if (above)
     say(

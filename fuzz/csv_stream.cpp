@@ -1,6 +1,6 @@
 #include "../tests/support/tables.h"
-#include "data/csv_rows.h"
-#include "data/csv_table.h"
+#include "data/csv/csv_rows.h"
+#include "data/csv/read_all.h"
 #include "support/fuzz.h"
 
 namespace fmd::fuzz {

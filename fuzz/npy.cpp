@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "data/row_source.h"
+#include "data/columnar/npy_rows.h"
 #include "support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

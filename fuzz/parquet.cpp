@@ -1,6 +1,6 @@
-#include "data/parquet.h"
+#include "data/columnar/parquet_rows.h"
 
-#include "data/parquet_library.h"
+#include "data/columnar/parquet_library.h"
 #include "support/fuzz.h"
 
 // Without the plug-in there is nothing to feed. Memory: a few bytes of Parquet can stand

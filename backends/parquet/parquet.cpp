@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "data/parquet_abi.h"
+#include "data/columnar/parquet_abi.h"
 
 // The only file that sees Arrow: Parquet in memory, handed on column by column.
 namespace {

@@ -7,7 +7,7 @@
 
 #include "baselines/dense_matrix.h"
 #include "core/check.h"
-#include "curvature/factor.h"
+#include "curvature/cholesky.h"
 
 namespace fmd {
 namespace {

@@ -13,7 +13,7 @@ FMD_TARGET inline double unit_of(std::uint64_t bits) {
   return (high + low) * 0x1p-53;
 }
 
-// log x of a normal number, as minus_log in metrics/tally_body.h.
+// log x of a normal number, as minus_log in metrics/tally/tally_body.h.
 FMD_TARGET inline double log_of(double x) {
   constexpr std::uint64_t kHalfRoot = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);

@@ -1,7 +1,7 @@
 // No include guard: compiles FMD_BODY, a kernel's body (see core/simd.h), once for each
 // instruction set. Use:
 //
-//   #define FMD_BODY "metrics/tally_body.h"
+//   #define FMD_BODY "metrics/tally/tally_body.h"
 //   #include "core/simd_each.h"
 
 #define FMD_ISA portable

@@ -4,7 +4,7 @@
 
 #include "fmd/core/blas.h"
 #include "fmd/metrics/bias_measure.h"
-#include "fmd/model/split.h"
+#include "fmd/model/cut.h"
 #include "pipeline/choice.h"
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
@@ -40,7 +40,7 @@ struct DebiasRun::State {
   }
 
   [[nodiscard]] static DebiasInput with_layers(DebiasInput given, Index layers) {
-    given.model = split(given.model, layers);
+    given.model = cut_layers(given.model, layers);
     return given;
   }
 
@@ -116,7 +116,7 @@ const std::vector<Candidate>& DebiasRun::points() const {
 
 DebiasReport DebiasRun::measure(const Model& repaired) const {
   const State& s = *state_;
-  const Model after = split(repaired, s.options.layers);
+  const Model after = cut_layers(repaired, s.options.layers);
   const Model& before = s.input.model;
   const AuditOptions& options = s.options.audit;
   DebiasReport report;

@@ -82,7 +82,7 @@ struct Gatherer {
     const Attribute& attribute = data.attributes[a];
     if (flips && !attribute.flips()) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("{}: ranges of {} have no one value to flip to", name,
+                  fmt::format("{}: ranges of {} have no single value to flip to", name,
                               attribute.name),
                   "take demographic_parity_soft, or name numbers by `values`");
     }

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
-#include "fmd/model/split.h"
+#include "fmd/model/cut.h"
 #include "fmd/pipeline/read.h"
 #include "pipeline/contenders.h"
 #include "pipeline/repair_parts.h"
@@ -154,8 +154,8 @@ class Figures {
   // Without the training rows the repair cannot be made again, but what it did can be
   // measured.
   void measure() {
-    input_.model = split(input_.model, options_.layers);
-    after_ = split(after_, options_.layers);
+    input_.model = cut_layers(input_.model, options_.layers);
+    after_ = cut_layers(after_, options_.layers);
     const std::string why = missing({"edit", "edit and hold-out", "hold-out", "train"});
     skip("repair", needs(why));
     skip("choice, controls", "they need the repair");

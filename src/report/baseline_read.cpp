@@ -40,7 +40,7 @@ class FigureReader {
     const std::string key =
         fmt::format("{}\n{}\n{}\n{}\n{}", figure.attribute, figure.measure, figure.first,
                     figure.second, figure.rate);
-    if (!seen_.insert(key).second) object.fail("stands twice");
+    if (!seen_.insert(key).second) object.fail("appears twice");
     if (audit_.figures.size() >= kMostFigures) object.fail("is one figure too many");
     audit_.figures.push_back(std::move(figure));
   }

@@ -12,7 +12,7 @@ std::string no_flip_words(const std::string& reason) {
   if (reason == "not_an_input")
     return "not read by the model: no flip test; see the groups";
   if (reason == "ranges_of_a_number")
-    return "ranges of a number have no one value to flip to: no flip test";
+    return "ranges of a number have no single value to flip to: no flip test";
   return "no pairs were given: no flip test";
 }
 

@@ -13,7 +13,7 @@
 #include "fmd/data/datasets.h"
 #include "fmd/metrics/scored.h"
 #include "fmd/model/mlp_head.h"
-#include "fmd/model/split.h"
+#include "fmd/model/cut.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
 #include "pipeline/candidates.h"
@@ -98,7 +98,7 @@ const Stage& AdultIncome::stage(Index layers) {
   const Index used = layers <= 0 || layers > all ? all : layers;
   const auto found = stages_.find(used);
   if (found != stages_.end()) return found->second;
-  const Model top = split(model_, used);
+  const Model top = cut_layers(model_, used);
   Stage stage;
   stage.head = top.head;
   stage.theta = top.theta;
@@ -113,7 +113,7 @@ const Stage& AdultIncome::stage(Index layers) {
     stage.train = {std::shared_ptr<const Features>(std::move(study.X)), study.y};
     stage.replaced = [this](std::span<const Index> rows) {
       Table table = select(train_, {rows.begin(), rows.end()});
-      return std::move(side(split(model_, 1), table).pairs);
+      return std::move(side(cut_layers(model_, 1), table).pairs);
     };
   }
   return stages_.emplace(used, std::move(stage)).first->second;

@@ -278,7 +278,7 @@ class BadInput(unittest.TestCase):
                      kind="bad-option", message="is the label")
         self.refused("pairs", "good.csv", "--flip", "age", "-o", "out", kind="bad-task", message="values")
         self.refused("debias", "good.safetensors", "good.csv", "--attribute", "age:4", "-o", "out", kind="bad-task",
-                     message="no one value to flip to")
+                     message="no single value to flip to")
         self.run_fmd("audit", "good.safetensors", "good.csv", "--format", "xml", code=2)
         self.refused("audit", "good.safetensors", kind="bad-option", message="audit")
         self.refused("audit", "good.safetensors", "good.csv", "--positive", "no", kind="bad-option",

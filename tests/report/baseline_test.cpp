@@ -65,7 +65,7 @@ TEST(Baseline, FilesThatAreNoAuditAreRefused) {
   fails(audit(R"("co": 3)"), ErrorKind::bad_model, "co");
   fails(audit(R"("m": {"value": 1, "comparisons": [
       {"first": "a", "second": "b", "value": 1}, {"first": "a", "second": "b", "value": 1}]})"),
-        ErrorKind::bad_model, "stands twice");
+        ErrorKind::bad_model, "appears twice");
   const std::string good = audit(kCo);
   fails(good.substr(0, good.size() / 2), ErrorKind::bad_model, "damaged JSON");
   std::string deep = R"({"command": "audit", "schema": 1, "attributes": )";

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "data/parquet_library.h"
+#include "data/columnar/parquet_library.h"
 #include "fmd/core/error.h"
 
 namespace fmd::test {
