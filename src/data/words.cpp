@@ -36,8 +36,8 @@ std::string list_words(const std::vector<std::string>& words, std::size_t limit)
 }
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& words) {
-  constexpr std::size_t kLongest =
-      64;  // the cost is quadratic, and nobody mistypes longer names
+  // The cost is quadratic, and nobody mistypes longer names.
+  constexpr std::size_t kLongest = 64;
   std::string best;
   std::size_t fewest = std::max<std::size_t>(word.size() / 3, 1) + 1;
   if (word.size() > kLongest) return best;

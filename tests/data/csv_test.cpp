@@ -34,7 +34,7 @@ TEST(Csv, InfersNumbersAndCategories) {
   EXPECT_EQ(table.column("age").numbers, (std::vector<double>{17, -25, 3}));
   EXPECT_EQ(texts(table, "job"), (Texts{"clerk", "a, b", "clerk"}));
   EXPECT_EQ(table.column("job").codes, (std::vector<std::int32_t>{0, 1, 0}));
-  // The texts that looked like numbers at first are kept as they stand.
+  // The texts that looked like numbers at first are kept as they are.
   EXPECT_EQ(texts(table, "code"), (Texts{"007", "x", "7"}));
   EXPECT_EQ(table.line, (Lines{2, 3, 4}));
 }
@@ -167,7 +167,7 @@ RC_GTEST_PROP(CsvProperty, WhatIsWrittenReadsBackTheSame, ()) {
   for (std::size_t c = 0; c < width; ++c) {
     Column column{.name = "c" + std::to_string(c), .kind = ColumnKind::category};
     for (const auto& row : rows) {
-      // Bytes of "é" alone are no UTF-8, and a cell of blanks alone is no text when
+      // Bytes of "é" alone are not valid UTF-8, and a cell of blanks alone is no text when
       // unquoted.
       std::string text;
       for (const char byte : row[c])

@@ -101,7 +101,7 @@ struct GroupReport {
 // scores have that of a bootstrap of the rows within each group. Where an adjusted level
 // leaves fewer than 5 replicates in a tail, it is value +- z times their spread.
 //
-// Then come the figures by name (docs/metrics.md). Every criterion of group_criteria():
+// Then come the figures by name (docs/audit.md). Every criterion of group_criteria():
 // each other group (as u) against the reference (as p); value = the one farthest from 0
 // (ratios: from 1). Figures of all compared groups together: differential fairness,
 // subgroup fairness, entropy of benefits, accuracy by label and group. For one attribute,

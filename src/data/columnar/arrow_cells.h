@@ -28,7 +28,7 @@ struct ArrowType {
   ArrowForm form = ArrowForm::none;
   int size = 0;  // bytes of a value, or of an offset
   bool is_signed = false;
-  int scale = 0;         // digits behind the point
+  int scale = 0;         // digits after the point
   Index per_second = 0;  // time; 0 = days
 };
 

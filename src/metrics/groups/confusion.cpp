@@ -124,7 +124,7 @@ void Confusion::add(const Confusion& other) {
 const std::vector<RateInfo>& group_rates() {
   static const std::vector<RateInfo> all{
       {"base_rate", "favourable labels", "(TP + FN) / n", rate<base_rate>, base_rate},
-      {"selection_rate", "selection rate", "(TP + FP) / n", rate<selection_rate>,
+      {"selection_rate", "selection rate", "selected / rows", rate<selection_rate>,
        selection_rate},
       {"tpr", "true positive rate", "TP / (TP + FN)", rate<tpr>, tpr},
       {"tnr", "true negative rate", "TN / (TN + FP)", rate<tnr>, tnr},
