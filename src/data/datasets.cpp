@@ -8,6 +8,7 @@
 #include "data/words.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/data/csv.h"
 
 namespace fmd {
