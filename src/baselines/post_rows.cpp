@@ -13,8 +13,9 @@ void require_post_rows(std::string_view where, const PostRows& rows, Index group
   require_size(where, "group", std::ssize(rows.group), rows.size());
   for (const std::int32_t g : rows.group)
     if (g < -1 || g >= groups) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("{}: group {} is none of {}", where, g, groups));
+      throw Error(
+          ErrorKind::bad_option,
+          fmt::format("{}: a row has group {}, must be -1 to {}", where, g, groups - 1));
     }
   for (const double score : rows.score)
     if (!std::isfinite(score)) {

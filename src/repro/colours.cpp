@@ -40,7 +40,7 @@ std::int32_t draw_other(std::int32_t own, const std::vector<std::int32_t>& all, 
 
 void validate(const Painting& painting) {
   const auto count = static_cast<Index>(painting.all.size());
-  require_option(count >= 2, "colours", "all", count, "two colours at least");
+  require_option(count >= 2, "colours", "all", count, "at least two colours");
   require_option(painting.noise >= 0, "colours", "noise", painting.noise, ">= 0");
   for (const std::int32_t number : painting.all)
     require_option(number >= 0 && number < 10, "colours", "all", number, "from 0 to 9");

@@ -36,9 +36,10 @@ void next_layer(const MlpHead& network, const Vector& theta, Index layer, Matrix
 
 void activate(Activation activation, Matrix& a) {
   if (activation != Activation::relu) {
-    throw Error(ErrorKind::unsupported,
-                fmt::format("recolour: activation {}", to_string(activation)),
-                "networks with relu are recoloured");
+    throw Error(
+        ErrorKind::unsupported,
+        fmt::format("recolour: activation {} is not supported", to_string(activation)),
+        "use a network with relu");
   }
   a = a.cwiseMax(0);
 }

@@ -204,7 +204,8 @@ void validate(const Head& head, const SolveOptions& options, const SolveAdamOpti
   require_option(adam.learning_rate > 0 && std::isfinite(adam.learning_rate), "solve",
                  "learning_rate", adam.learning_rate, "> 0");
   if (!options.gaps.empty())
-    throw Error(ErrorKind::unsupported, "solve: a gap of groups by minibatches",
+    throw Error(ErrorKind::unsupported,
+                "solve: minibatches cannot minimise a gap of groups",
                 "use Levenberg-Marquardt: --optimizer lm");
   if (start.size() > 0) require_size("solve", "start", start.size(), head.parameters());
 }

@@ -10,8 +10,8 @@
 namespace fmd {
 namespace {
 
-// The group decides the label in nearly all rows: balanced, it tells nothing, and what is
-// left is the feature that does.
+// The group decides the label in nearly all rows. In balanced rows it says nothing about
+// the label, and only the other feature does.
 TEST(Dfr, LosesASpuriousFeature) {
   Rng rng(1, "dfr");
   std::vector<float> values;

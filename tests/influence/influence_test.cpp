@@ -3,38 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "fmd/core/parallel.h"
-#include "fmd/fit/train.h"
-#include "fmd/influence/ranking.h"
 #include "fmd/influence/refit.h"
+#include "influence/influence_setting.h"
 #include "support/close.h"
-#include "support/problems.h"
 
 namespace fmd {
 namespace {
 
-// Training rows, and pairs and groups to measure on.
-struct Setting {
-  test::Problem train;
-  test::PairProblem measured;
-  LinearHead head;
-  Vector theta;
-  double l2 = 1e-2;
-
-  Setting(Index rows, Index classes, bool weighted = false)
-      : train(test::random_problem(
-            {.rows = rows, .cols = 4, .classes = classes, .weighted = weighted})),
-        measured(300, 4, classes),
-        head(4, classes == 2 ? 1 : classes) {
-    theta =
-        train_linear(head, train.rows(), {.l2 = l2, .relative_gradient = 1e-12}, {}).theta;
-  }
-  [[nodiscard]] MeasureData data() const {
-    return {&measured.pairs, measured.c.rows(), measured.group};
-  }
-  [[nodiscard]] InfluenceOptions options(Solver solver = Solver::cholesky) const {
-    return {{.solver = solver, .l2 = l2, .tolerance = 1e-12}};
-  }
-};
+using Setting = test::InfluenceSetting;
 
 std::vector<std::unique_ptr<BiasMeasure>> measures() {
   std::vector<std::unique_ptr<BiasMeasure>> made;
@@ -153,89 +129,6 @@ TEST(Influence, BadInputIsNamed) {
   EXPECT_ERROR(
       influence(s.head, s.train.rows(), Vector::Zero(3), {{co.get(), s.data()}}, {}, {}),
       ErrorKind::bad_shape, "theta");
-}
-
-TEST(Ranking, MostNegativeFirstEqualOnesByEntry) {
-  const std::vector<double> change = {-1, 2, -3, -1, 0, -3};
-  EXPECT_EQ(most_harmful(change, 10), (std::vector<Index>{2, 5, 0, 3}));
-  EXPECT_EQ(most_harmful(change, 3), (std::vector<Index>{2, 5, 0}));
-  EXPECT_TRUE(most_harmful(change, 0).empty());
-  EXPECT_ERROR(most_harmful(change, -1), ErrorKind::bad_option, "count");
-}
-
-TEST(Ranking, CellsAddUp) {
-  const std::vector<double> change = {-1, 2, -3, 4, 5};
-  const std::vector<std::int32_t> label = {0, 1, 0, 1, -1}, group = {0, 0, 1, 0, 0};
-  const auto cells = influence_cells(change, label, group);
-  ASSERT_EQ(cells.size(), 3u);
-  EXPECT_EQ(cells[0].group, 1);
-  EXPECT_EQ(cells[0].per_100(), -300);
-  EXPECT_EQ(cells[2].rows, 2);
-  EXPECT_EQ(cells[2].per_100(), 300);
-  EXPECT_ERROR(influence_cells(change, label, {}), ErrorKind::bad_shape, "group");
-}
-
-TEST(Refit, PredictedNewtonAndRefittedAgreeForFewRows) {
-  const Setting s(3000, 2);
-  const auto co = make_measure("co");
-  const BiasTarget target{co.get(), s.data()};
-  const auto result = influence(s.head, s.train.rows(), s.theta, {target}, s.options(), {});
-  const std::vector<double> change(result.change.data(), result.change.data() + 3000);
-  const auto rows = most_harmful(change, 30);
-  const auto check = check_removal(s.head, s.train.rows(), s.theta, target, change, rows,
-                                   {.l2 = s.l2}, {});
-  EXPECT_EQ(check.rows, 30);
-  EXPECT_TRUE(check.converged);
-  EXPECT_FALSE(check.capped);
-  EXPECT_LT(check.refitted, 0);
-  EXPECT_NEAR(check.predicted, check.refitted, 0.15 * -check.refitted);
-  EXPECT_NEAR(check.newton, check.refitted, 0.02 * -check.refitted);
-}
-
-TEST(Refit, AHeadAwayFromItsOptimumIsCheckedFromTheOptimum) {
-  const Setting s(3000, 2);
-  const auto co = make_measure("co");
-  const BiasTarget target{co.get(), s.data()};
-  const std::vector<double> change(3000, 0.0);
-  const std::vector<Index> rows = {1, 20, 300};
-  const auto there = check_removal(s.head, s.train.rows(), s.theta, target, change, rows,
-                                   {.l2 = s.l2, .relative_gradient = 1e-12}, {});
-  const auto away =
-      check_removal(s.head, s.train.rows(), Vector(1.4 * s.theta), target, change, rows,
-                    {.l2 = s.l2, .relative_gradient = 1e-12}, {});
-  EXPECT_CLOSE(away.refitted, there.refitted, 1e-6);
-  EXPECT_CLOSE(away.newton, there.newton, 1e-6);
-}
-
-TEST(Refit, APredictionLargerThanTheGapIsCapped) {
-  const Setting s(300, 2);
-  const auto co = make_measure("co");
-  const BiasTarget target{co.get(), s.data()};
-  std::vector<double> change(300, -1.0);
-  const auto check = check_removal(s.head, s.train.rows(), s.theta, target, change,
-                                   std::vector<Index>{1, 2}, {.l2 = s.l2}, {});
-  EXPECT_TRUE(check.capped);
-  EXPECT_EQ(check.predicted, -gap_of(target, s.head, s.theta, false, {}).value);
-}
-
-TEST(Refit, RoundsRemoveWhatTheyPredict) {
-  const Setting s(3000, 2);
-  const auto co = make_measure("co");
-  const BiasTarget target{co.get(), s.data()};
-  const auto removal =
-      remove_in_rounds(s.head, s.train.rows(), s.theta, target,
-                       {.count = 300, .curvature = s.options().curvature}, {});
-  EXPECT_GT(removal.rounds.size(), 1u);
-  EXPECT_LT(removal.after, removal.before);
-  double sum = 0;
-  for (const RemovalCheck& round : removal.rounds) sum += round.refitted;
-  EXPECT_CLOSE(sum, removal.after - removal.before, 1e-9);
-  // Going in rounds stays honest where one shot overshoots.
-  for (std::size_t r = 0; r + 1 < removal.rounds.size(); ++r)
-    EXPECT_LE(removal.rounds[r].refitted, 0.5 * removal.rounds[r].predicted);
-  std::vector<Index> sorted = removal.entries;
-  std::sort(sorted.begin(), sorted.end());
-  EXPECT_EQ(std::unique(sorted.begin(), sorted.end()), sorted.end());
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace fmd::test {
 struct ProblemShape {
   Index rows = 60;
   Index outputs = 1;  // 1 = sigmoid
-  bool sparse =
-      false;         // one-hot attribute and flips; else dense features and noisy partners
+  // One-hot attribute and flips; otherwise dense features and noisy partners.
+  bool sparse = false;
   Index values = 3;  // of the attribute, sparse only
   Index sets = 1;    // sets of pairs
   double size = 1;   // of the parameters

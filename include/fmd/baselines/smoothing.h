@@ -1,9 +1,8 @@
 #pragma once
 
 #include <span>
-#include <string>
+#include <vector>
 
-#include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/model/features.h"
 

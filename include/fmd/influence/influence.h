@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "fmd/core/exec.h"
@@ -22,8 +21,8 @@ namespace fmd {
 // smaller. With hidden layers H is the damped Gauss-Newton matrix, and the head is seldom
 // at an optimum. Then the changes order the rows, but their sizes are only indicative.
 
-// A measure with the data on which it is taken. Group gaps have a sign; the size of the
-// gap, |B|, is what is explained.
+// A measure with the data on which it is taken. Group gaps have a sign; influence()
+// explains the size of the gap, |B|.
 struct BiasTarget {
   const BiasMeasure* measure = nullptr;
   MeasureData data;
