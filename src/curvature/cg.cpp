@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // One right-hand side on its way.
@@ -113,4 +113,4 @@ std::unique_ptr<InverseHessian> make_cg(CgSystem system, const CgOptions& option
   return std::make_unique<Cg>(std::move(system), options);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

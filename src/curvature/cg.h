@@ -3,9 +3,10 @@
 #include <functional>
 #include <memory>
 
+#include "core/internal.h"
 #include "fmd/curvature/inverse_hessian.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 struct CgOptions {
   double tolerance = 1e-6;  // of |H x - b| / |b|
@@ -21,9 +22,9 @@ struct CgSystem {
   std::function<Vector(const Vector&)> precondition;  // symmetric, positive definite
 };
 
-// H^-1 b by conjugate gradients. All right-hand sides share each product. The residual that
-// is reported is computed from x, not carried along.
+// H^-1 b by conjugate gradients. All right-hand sides share each product. The reported
+// residual is computed from x at the end, not carried along.
 [[nodiscard]] std::unique_ptr<InverseHessian> make_cg(CgSystem system,
                                                       const CgOptions& options);
 
-}  // namespace fmd
+}  // namespace fmd::internal

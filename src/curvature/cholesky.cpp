@@ -1,16 +1,16 @@
+#include "curvature/cholesky.h"
+
 #include <algorithm>
-#include <cmath>
+#include <vector>
 
 #include "core/check.h"
-#include "curvature/factor.h"
-#include "fmd/curvature/inverse_hessian.h"
+#include "core/lapack.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr double kSmallestRcond = 1e-12;
-constexpr double kDampingShare = 1e-4;   // of the mean eigenvalue
-constexpr double kExternalShare = 1e-2;  // H from other rows than the training rows
+constexpr double kDampingShare = 1e-4;  // of the mean eigenvalue
 constexpr int kMostTries = 20;
 
 class Cholesky final : public InverseHessian {
@@ -81,6 +81,30 @@ Attempt damped(const Matrix& H, double damping) {
 
 }  // namespace
 
+// Row-major lower is column-major upper.
+bool factor_in_place(Matrix& A) {
+  const int n = static_cast<int>(A.rows());
+  int info = 0;
+  dpotrf_("U", &n, A.data(), &n, &info);
+  return info == 0;
+}
+
+double reciprocal_condition(const Matrix& L, double norm) {
+  const int n = static_cast<int>(L.rows());
+  int info = 0;
+  double rcond = 0;
+  std::vector<double> work(static_cast<std::size_t>(3 * n));
+  std::vector<int> iwork(static_cast<std::size_t>(n));
+  dpocon_("U", &n, L.data(), &n, &norm, &rcond, work.data(), iwork.data(), &info);
+  return rcond;
+}
+
+void solve_factored(const Matrix& L, Eigen::MatrixXd& b) {
+  const int n = static_cast<int>(L.rows()), count = static_cast<int>(b.cols());
+  int info = 0;
+  if (n > 0 && count > 0) dpotrs_("U", &n, &count, L.data(), &n, b.data(), &n, &info);
+}
+
 Factor damped_factor(const Matrix& H, const DampingOptions& options) {
   if (H.rows() != H.cols()) {
     throw Error(
@@ -112,23 +136,8 @@ Factor damped_factor(const Matrix& H, const DampingOptions& options) {
   return {std::move(attempt.H), std::move(attempt.L), damping, rcond};
 }
 
-std::unique_ptr<InverseHessian> make_cholesky(Factor factor, bool cached) {
+std::unique_ptr<InverseHessian> make_cholesky_solver(Factor factor, bool cached) {
   return std::make_unique<Cholesky>(std::move(factor), cached);
 }
 
-std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,
-                                              const DampingOptions& options) {
-  return make_cholesky(damped_factor(H, options), false);
-}
-
-bool solve_spd(Matrix A, Vector& b) {
-  require_size("solve", "b", b.size(), A.rows());
-  if (!factor_in_place(A)) return false;
-  Eigen::MatrixXd x = b;
-  solve_factored(A, x);
-  if (!x.allFinite()) return false;
-  b = x.col(0);
-  return true;
-}
-
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
-// The factor f for which min(1, f trace) sums to count, by rounds: what reaches 1 stays.
+// The factor f for which min(1, f trace) sums to count, found in rounds: an entry that
+// reaches 1 stays there.
 double draw_factor(const Vector& traces, Index count) {
   constexpr int kRounds = 30;
   double factor = static_cast<double>(count) / traces.sum();
@@ -47,4 +48,4 @@ CurvatureSample draw_by_trace(const Vector& traces, Index count) {
   return sample;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,9 +2,10 @@
 
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Rows whose weighted sum stands for the sum over all.
 struct CurvatureSample {
@@ -12,10 +13,10 @@ struct CurvatureSample {
   std::vector<double> weight;  // 1 / the entry's probability of being drawn
 };
 
-// About `count` entries, each drawn with a probability in proportion to its trace, 1 for
-// those that alone matter that much. A fitted model is sure of most rows, which then have
-// next to no curvature: a few thousand rows drawn evenly say less of H than a few hundred
-// drawn like this. Always the same ones for the same traces; none when all are 0.
+// About `count` entries, each drawn with a probability in proportion to its trace, at most
+// 1. A fitted model is sure of most rows, and those have almost no curvature: a few
+// thousand rows drawn evenly say less about H than a few hundred drawn like this. The same
+// traces give the same entries; none when all traces are 0.
 [[nodiscard]] CurvatureSample draw_by_trace(const Vector& traces, Index count);
 
-}  // namespace fmd
+}  // namespace fmd::internal

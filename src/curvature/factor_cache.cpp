@@ -5,8 +5,11 @@
 #include "core/check.h"
 #include "fmd/core/bytes.h"
 #include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/core/hash.h"
+#include "fmd/core/output_files.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr const char* kLayout = "fmd factor 1";
@@ -122,4 +125,4 @@ void keep_factor(const std::filesystem::path& folder, const Hash& key,
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -3,24 +3,25 @@
 #include <filesystem>
 #include <optional>
 
-#include "curvature/factor.h"
+#include "core/internal.h"
+#include "curvature/cholesky.h"
 #include "fmd/core/exec.h"
-#include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/core/types.h"
 #include "fmd/model/rows.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // The hash of everything that a factor depends on: features and weights of the rows, in
-// their order, theta, and a text that tells the rest (solver, options).
+// their order, theta, and a text that names the rest (solver, options).
 [[nodiscard]] Hash factor_key(const Rows& rows, const Vector& theta,
                               const std::string& rest, const Exec& exec);
 
 // One file per key in a folder. A file that is absent, damaged, or of another layout is not
-// found; one that cannot be written is left out, since the next run only works longer.
+// found. A file that cannot be written is no error: the next run only works longer.
 [[nodiscard]] std::optional<Factor> find_factor(const std::filesystem::path& folder,
                                                 const Hash& key);
 void keep_factor(const std::filesystem::path& folder, const Hash& key,
                  const Factor& factor);
 
-}  // namespace fmd
+}  // namespace fmd::internal

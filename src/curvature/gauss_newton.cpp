@@ -4,14 +4,16 @@
 
 #include "core/check.h"
 #include "core/sums.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "model/block_loss.h"
 #include "model/slice.h"
 
 namespace fmd {
 namespace {
 
-constexpr Index kTileRows = 512;  // a layer's numbers stay in the second-level cache
-constexpr Index kMostKept = Index{1} << 25;  // numbers; 256 MB
+constexpr Index kPassRows = 512;  // a layer's numbers stay in the second-level cache
+constexpr Index kMostKeptNumbers = Index{1} << 25;  // numbers; 256 MB
 
 // u becomes w S u.
 void apply_slope(const double* p, Index outputs, double weight, double* u) {
@@ -44,7 +46,7 @@ GaussNewton::GaussNewton(const Head& head, const Rows& rows, const Vector& theta
                 "give at least one row");
   require_size("curvature", "a row of features", rows.X->cols(), head.inputs());
   if (terms_.n == 0) terms_.n = static_cast<double>(rows.size());
-  if (rows.size() > kMostKept / numbers_in_row(head)) return;
+  if (rows.size() > kMostKeptNumbers / numbers_in_row(head)) return;
   auto kept = std::make_shared<std::vector<Tiles>>(
       static_cast<std::size_t>(block_count(rows.size())));
   exec.for_each(block_count(rows.size()), [&](Index b) {
@@ -57,9 +59,9 @@ GaussNewton::GaussNewton(const Head& head, const Rows& rows, const Vector& theta
 GaussNewton::Tiles GaussNewton::tiles_of(const FeatureBlock& block) const {
   Tiles tiles;
   Matrix z;
-  for (Index i = 0; i < block.rows; i += kTileRows) {
+  for (Index i = 0; i < block.rows; i += kPassRows) {
     Tile& tile = tiles.emplace_back();
-    const FeatureBlock part = slice(block, i, std::min(kTileRows, block.rows - i));
+    const FeatureBlock part = slice(block, i, std::min(kPassRows, block.rows - i));
     head_.logits(part, theta_, z, &tile.tape);
     tile.p.resize(z.rows(), classes_of(z.cols()));
     block_probabilities(z, tile.p);
@@ -76,7 +78,7 @@ void GaussNewton::add_block(Index b, const Vector& v, Vector& into) const {
   Matrix u;
   for (std::size_t t = 0; t < tiles.size(); ++t) {
     const Tile& tile = tiles[t];
-    const Index first = static_cast<Index>(t) * kTileRows;
+    const Index first = static_cast<Index>(t) * kPassRows;
     const FeatureBlock part = slice(block, first, tile.p.rows());
     head_.jvp(part, theta_, tile.tape, v, u);
     for (Index i = 0; i < u.rows(); ++i)

@@ -1,9 +1,9 @@
-#include <cmath>
+#include "fmd/curvature/generalised_eigen.h"
+
 #include <vector>
 
 #include "core/check.h"
 #include "core/lapack.h"
-#include "fmd/curvature/inverse_hessian.h"
 
 namespace fmd {
 

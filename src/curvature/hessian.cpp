@@ -2,6 +2,9 @@
 
 #include "core/check.h"
 #include "fmd/core/accumulator.h"
+#include "fmd/curvature/weighted_outer.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/loss.h"
 #include "model/block_loss.h"
 
 namespace fmd {

@@ -2,18 +2,19 @@
 
 #include "core/check.h"
 #include "core/sums.h"
+#include "fmd/model/loss.h"
 #include "model/block_loss.h"
 #include "model/slice.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Rows in one tile: their features stay in the second-level cache from J v to J^T h.
-constexpr Index kTileRows = 256;
-constexpr Index kMostKept = Index{1} << 25;  // numbers; 256 MB
+constexpr Index kProductRows = 256;
+constexpr Index kMostSlopes = Index{1} << 25;  // numbers; 256 MB
 
 // u becomes w S u for one row and `count` directions of `outputs` logits each.
-void apply_slope(const double* slope, Index outputs, Index count, double* u) {
+void apply_slopes(const double* slope, Index outputs, Index count, double* u) {
   if (outputs == 1) {
     for (Index j = 0; j < count; ++j) u[j] *= slope[0];
     return;
@@ -47,7 +48,7 @@ HessianProduct::HessianProduct(const LinearHead& head, const Rows& rows,
     : head_(head), rows_(rows), theta_(theta), terms_(terms), exec_(exec) {
   require_size("hessian", "theta", theta.size(), head.parameters());
   const Index width = head.outputs() == 1 ? 1 : head.outputs() + 1;
-  if (rows.size() * width > kMostKept) return;
+  if (rows.size() * width > kMostSlopes) return;
   Matrix kept(rows.size(), width);
   exec.for_each(block_count(rows.size()), [&](Index b) {
     Scratch scratch;
@@ -57,7 +58,7 @@ HessianProduct::HessianProduct(const LinearHead& head, const Rows& rows,
   slopes_ = std::move(kept);
 }
 
-// What S needs of each row: w p (1 - p) for one output, else the probabilities and w.
+// What S needs of each row: w p (1 - p) for one output, otherwise the probabilities and w.
 Matrix HessianProduct::block_slopes(const FeatureBlock& block, Index b) const {
   if (slopes_.size() > 0) return slopes_.middleRows(b * kBlockRows, block.rows);
   Matrix z;
@@ -111,12 +112,12 @@ Matrix HessianProduct::apply(const Matrix& V) const {
             const Matrix made = kept ? Matrix() : block_slopes(block, b);
             const double* slope = kept ? slopes_.row(b * kBlockRows).data() : made.data();
             const Index width = kept ? slopes_.cols() : made.cols();
-            for (Index i = 0; i < block.rows; i += kTileRows) {
-              const Index n = std::min(kTileRows, block.rows - i);
+            for (Index i = 0; i < block.rows; i += kProductRows) {
+              const Index n = std::min(kProductRows, block.rows - i);
               const FeatureBlock tile = slice(block, i, n);
               wide.logits(tile, stacked, u);
               for (Index r = 0; r < n; ++r)
-                apply_slope(slope + (i + r) * width, outputs, count, u.row(r).data());
+                apply_slopes(slope + (i + r) * width, outputs, count, u.row(r).data());
               wide.vjp(tile, stacked, {}, u, sums.values);
             }
           },
@@ -136,4 +137,4 @@ Matrix HessianProduct::apply(const Matrix& V) const {
   return result;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,15 +2,17 @@
 
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
-#include "fmd/model/head.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/rows.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // H V without H: the mean Hessian of F for a linear head, with gauge term and damping,
-// applied to directions in one pass over the rows. Probabilities are kept while they fit
-// into memory and computed again in each pass otherwise.
+// applied to directions in one pass over the rows. Probabilities are kept when they fit
+// into 256 MB, otherwise each pass computes them again.
 class HessianProduct {
  public:
   struct Terms {
@@ -25,8 +27,8 @@ class HessianProduct {
   [[nodiscard]] Index dim() const { return theta_.size(); }
   // V: one column per direction.
   [[nodiscard]] Matrix apply(const Matrix& V) const;
-  // The trace of each row's part of the sum, w (1 - sum_k p_k^2) (|phi|^2 + 1): how much H
-  // owes to the row.
+  // The trace of each row's part of the sum, w (1 - sum_k p_k^2) (|phi|^2 + 1): how much
+  // the row adds to H.
   [[nodiscard]] Vector row_traces() const;
 
   [[nodiscard]] const Terms& terms() const { return terms_; }
@@ -43,4 +45,4 @@ class HessianProduct {
   Matrix slopes_;  // see block_slopes; of all rows, or empty
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

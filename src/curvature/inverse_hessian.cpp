@@ -5,19 +5,33 @@
 
 #include "core/check.h"
 #include "curvature/cg.h"
+#include "curvature/cholesky.h"
 #include "curvature/curvature_sample.h"
 #include "curvature/factor_cache.h"
 #include "curvature/hessian_product.h"
-#include "curvature/layered_inverse.h"
+#include "curvature/kfac.h"
+#include "curvature/lissa.h"
+#include "fmd/core/hash.h"
+#include "fmd/curvature/gauss_newton.h"
 #include "fmd/curvature/hessian.h"
+#include "fmd/curvature/spectrum.h"
+#include "fmd/model/linear_head.h"
 
 namespace fmd {
 namespace {
 
 constexpr Index kPreconditionerRows = 1000;
-constexpr double kExternalShare = 1e-2;      // as make_cholesky's rule has it
-constexpr Index kPreconditionerShare = 100;  // one of so many rows, where that is more
+constexpr Index kPreconditionerShare = 100;  // one row of this many, when that is more
 
+// Heads with hidden layers, and solvers that use products alone.
+constexpr Index kMostFormed = 4000;  // parameters
+constexpr Index kAlwaysFormed = 300;
+constexpr Index kPreconditionerBlocks = 4;
+constexpr double kProductsDampingShare = 1e-2;  // of the mean eigenvalue
+constexpr Index kLanczosSteps = 20, kProbes = 4;
+constexpr double kAboveLargest = 1.05;  // Ritz values come from below
+
+// What a solver for a linear head works on.
 struct Setting {
   const LinearHead& head;
   const Rows& rows;
@@ -36,8 +50,8 @@ struct Setting {
                                          rows.size() / kPreconditionerShare});
     return std::min(wanted, rows.size());
   }
-  // Of cg, for the choice of the solver. The eigenvalues of a preconditioned H lie within
-  // 2 sqrt(p/m) of 1 when the sample has m >> p rows; a smaller sample promises little.
+  // Steps of cg, for the choice of the solver. The eigenvalues of a preconditioned H lie
+  // within 2 sqrt(p/m) of 1 when the sample has m >> p rows. A smaller sample helps little.
   [[nodiscard]] double expected_steps() const {
     const double ratio = std::sqrt(static_cast<double>(sample_size()) /
                                    static_cast<double>(head.parameters()));
@@ -61,9 +75,9 @@ void validate(const Setting& s) {
   require_size("curvature", "a row of features", s.rows.X->cols(), s.head.inputs());
 }
 
-// Multiply-adds of both ways, by the entries of the first block's rows. Those of a pass
-// over dense rows take about four times as long as those of a matrix product: they wait for
-// memory and turn floats into doubles.
+// Compares the multiply-adds of both solvers, by the entries of the first block's rows. One
+// in a pass over dense rows takes about four times as long as one in a matrix product: it
+// waits for memory and turns floats into doubles.
 Solver cheaper(const Setting& s) {
   Scratch scratch;
   const FeatureBlock block = s.rows.block(0, scratch);
@@ -94,7 +108,7 @@ std::string describe(const Setting& s, const char* kind, Index rows) {
                      o.damping.external);
 }
 
-// The factor of that description from the cache, or made and kept there.
+// The factor of that description: from the cache, or made now and kept there.
 template <typename Make>
 Factor cached_or(const Setting& s, const std::string& rest, bool& cached,
                  const Make& make) {
@@ -118,7 +132,7 @@ std::unique_ptr<InverseHessian> by_cholesky(const Setting& s) {
     return damped_factor(hessian(s.head, s.rows, s.theta, options, s.exec),
                          s.options.damping);
   });
-  return make_cholesky(std::move(factor), cached);
+  return make_cholesky_solver(std::move(factor), cached);
 }
 
 // H over the drawn rows, without damping.
@@ -137,8 +151,8 @@ Matrix sample_hessian(const Setting& s, const CurvatureSample& sample) {
   return hessian(s.head, drawn, s.theta, options, s.exec);
 }
 
-// The factor of H over the drawn rows and the damping that H is to have. Without ridge it
-// takes a factor to tell whether there has to be any.
+// The factor of H over the drawn rows and the damping of H. Without ridge a factor is
+// needed to know whether H needs damping.
 Factor preconditioner(const Setting& s, const Vector& traces, double mean) {
   const Matrix H = sample_hessian(s, draw_by_trace(traces, s.sample_size()));
   const DampingOptions& asked = s.options.damping;
@@ -147,7 +161,7 @@ Factor preconditioner(const Setting& s, const Vector& traces, double mean) {
   const double damping = asked.damping >= 0 ? asked.damping
                          : asked.external   ? kExternalShare * mean
                                             : 0;
-  double added = damping;  // a sample may need more than H does
+  double added = damping;  // a sample may need more than H
   for (int tries = 0; tries < 20; ++tries) {
     Matrix L = H;
     L.diagonal().array() += added;
@@ -187,6 +201,84 @@ std::unique_ptr<InverseHessian> by_cg(const Setting& s) {
                   .cached = cached});
 }
 
+void validate_products(const Head& head, const CurvatureOptions& o, Solver solver) {
+  require_option(o.l2 >= 0, "curvature", "l2", o.l2, ">= 0");
+  require_option(o.rows_in_mean >= 0, "curvature", "rows_in_mean", o.rows_in_mean, ">= 0");
+  require_option(o.tolerance > 0, "curvature", "tolerance", o.tolerance, "> 0");
+  require_option(o.max_iterations > 0, "curvature", "max_iterations", o.max_iterations,
+                 "> 0");
+  require_option(o.lissa_scale >= 0 && std::isfinite(o.lissa_scale), "curvature",
+                 "lissa_scale", o.lissa_scale, ">= 0");
+  if (solver == Solver::cholesky && head.parameters() > kMostFormed)
+    throw Error(
+        ErrorKind::unsupported,
+        fmt::format("curvature: with hidden layers the matrix is formed for at most "
+                    "{} parameters, the head has {}",
+                    kMostFormed, head.parameters()),
+        "use the solver cg");
+}
+
+// The damping that is asked for, or the rule's.
+double damping_of(const Head& head, const CurvatureOptions& o, const Spectrum& spectrum) {
+  if (o.damping.damping >= 0) return o.damping.damping;
+  if (head.linear() && o.l2 > 0 && !o.damping.external) return 0;
+  return kProductsDampingShare * spectrum.mean;
+}
+
+// For any head, by products with J and J^T alone.
+std::unique_ptr<InverseHessian> by_products(const Head& head, const Rows& rows,
+                                            const Vector& theta,
+                                            const CurvatureOptions& options,
+                                            const Exec& exec) {
+  const Solver solver = options.solver != Solver::automatic  ? options.solver
+                        : head.parameters() <= kAlwaysFormed ? Solver::cholesky
+                                                             : Solver::cg;
+  validate_products(head, options, solver);
+  GaussNewton product(
+      head, rows, theta,
+      {.n = options.rows_in_mean, .l2 = options.l2, .damping = 0, .exact = options.exact},
+      exec);
+  if (solver == Solver::cholesky)
+    return make_cholesky(product.matrix(),
+                         {.damping = options.damping.damping, .external = true});
+  const bool series = solver == Solver::lissa && options.lissa_scale == 0;
+  const Spectrum spectrum =
+      estimate_spectrum(product, series ? kLanczosSteps : 1, kProbes, exec.seed);
+  product.set_damping(damping_of(head, options, spectrum));
+  if (solver == Solver::lissa) {
+    const double largest = spectrum.largest + product.terms().damping;
+    const double scale =
+        options.lissa_scale > 0 ? options.lissa_scale : kAboveLargest * largest;
+    return make_lissa(std::move(product), {.scale = scale > 0 ? scale : 1,
+                                           .tolerance = options.tolerance,
+                                           .max_iterations = options.max_iterations});
+  }
+  Kfac kfac(head, rows, theta,
+            {.n = product.terms().n,
+             .l2 = options.l2,
+             .most_blocks = solver == Solver::kfac ? 0 : kPreconditionerBlocks},
+            exec);
+  if (solver == Solver::kfac)
+    return make_kfac(std::move(product), std::move(kfac), options.tolerance);
+  const auto shared = std::make_shared<const GaussNewton>(std::move(product));
+  const auto blocks = std::make_shared<const Kfac>(std::move(kfac));
+  const double damping = shared->terms().damping;
+  return make_cg(
+      {.dim = shared->dim(),
+       .product =
+           [shared](const Matrix& V) {
+             Matrix all(V.rows(), V.cols());
+             for (Index j = 0; j < V.cols(); ++j) all.col(j) = shared->apply(V.col(j));
+             return all;
+           },
+       .precondition = [blocks,
+                        damping](const Vector& v) { return blocks->solve(v, damping); }},
+      {.tolerance = options.tolerance,
+       .max_iterations = options.max_iterations,
+       .damping = damping,
+       .cached = false});
+}
+
 }  // namespace
 
 std::unique_ptr<InverseHessian> make_inverse_hessian(const Head& head, const Rows& rows,
@@ -194,10 +286,10 @@ std::unique_ptr<InverseHessian> make_inverse_hessian(const Head& head, const Row
                                                      const CurvatureOptions& options,
                                                      const Exec& exec) {
   const auto* linear = dynamic_cast<const LinearHead*>(&head);
-  const bool by_products =
+  const bool needs_products =
       options.solver == Solver::lissa || options.solver == Solver::kfac;
-  if (linear == nullptr || by_products)
-    return make_layered_inverse(head, rows, theta, options, exec);
+  if (linear == nullptr || needs_products)
+    return by_products(head, rows, theta, options, exec);
   const Setting setting{*linear, rows, theta, options, exec};
   validate(setting);
   const Solver solver =
@@ -227,6 +319,21 @@ Solver parse_solver(const std::string& name) {
     if (name == to_string(solver)) return solver;
   throw Error(ErrorKind::bad_option, fmt::format("solver is {}", name),
               "write auto, cholesky, cg, lissa or kfac");
+}
+
+std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,
+                                              const DampingOptions& options) {
+  return make_cholesky_solver(damped_factor(H, options), false);
+}
+
+bool solve_spd(Matrix A, Vector& b) {
+  require_size("solve", "b", b.size(), A.rows());
+  if (!factor_in_place(A)) return false;
+  Eigen::MatrixXd x = b;
+  solve_factored(A, x);
+  if (!x.allFinite()) return false;
+  b = x.col(0);
+  return true;
 }
 
 }  // namespace fmd

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/check.h"
 #include "core/gemm.h"
 #include "core/index.h"
 #include "core/sums.h"
-#include "fmd/curvature/hessian.h"
-#include "fmd/curvature/inverse_hessian.h"
+#include "curvature/residual.h"
+#include "fmd/curvature/generalised_eigen.h"
+#include "fmd/curvature/weighted_outer.h"
+#include "fmd/model/loss.h"
 #include "model/block_loss.h"
 #include "model/layer_slopes.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Where each layer's A and G stand in one vector of sums, and its parameters in theta.
@@ -106,6 +109,36 @@ void decompose(const double* sums, Index size, double scale, Matrix& vectors,
   values = eigen.values.cwiseMax(0.0);
 }
 
+class KfacInverse final : public InverseHessian {
+ public:
+  KfacInverse(GaussNewton product, Kfac kfac, double tolerance)
+      : product_(std::move(product)), kfac_(std::move(kfac)), tolerance_(tolerance) {}
+
+  [[nodiscard]] Index dim() const override { return product_.dim(); }
+  [[nodiscard]] double damping() const override { return product_.terms().damping; }
+
+  [[nodiscard]] InverseResult apply(const Matrix& b) const override {
+    require_size("kfac", "a right-hand side", b.rows(), dim());
+    InverseResult result;
+    result.x.resize(b.rows(), b.cols());
+    for (Index j = 0; j < b.cols(); ++j) result.x.col(j) = kfac_.solve(b.col(j), damping());
+    const double residual = worst_residual(product_, result.x, b);
+    result.summary = {.converged = residual <= 2 * tolerance_,
+                      .residual = residual,
+                      .damping = damping(),
+                      .rcond = 0,
+                      .iterations = 0,
+                      .solver = "kfac",
+                      .cached = false};
+    return result;
+  }
+
+ private:
+  GaussNewton product_;
+  Kfac kfac_;
+  double tolerance_;
+};
+
 }  // namespace
 
 Kfac::Kfac(const Head& head, const Rows& rows, const Vector& theta, const Terms& terms,
@@ -160,4 +193,9 @@ Vector Kfac::solve(const Vector& v, double damping) const {
   return result;
 }
 
-}  // namespace fmd
+std::unique_ptr<InverseHessian> make_kfac(GaussNewton product, Kfac kfac,
+                                          double tolerance) {
+  return std::make_unique<KfacInverse>(std::move(product), std::move(kfac), tolerance);
+}
+
+}  // namespace fmd::internal

@@ -1,9 +1,12 @@
+#include "fmd/curvature/spectrum.h"
+
 #include <algorithm>
+#include <vector>
 
 #include "core/check.h"
 #include "fmd/core/rng.h"
 #include "fmd/curvature/gauss_newton.h"
-#include "fmd/curvature/inverse_hessian.h"
+#include "fmd/curvature/generalised_eigen.h"
 
 namespace fmd {
 namespace {

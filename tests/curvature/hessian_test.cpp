@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "fmd/core/accumulator.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "support/derivatives.h"
 #include "support/problems.h"
@@ -13,50 +16,14 @@ namespace {
 using test::random_problem;
 using test::random_vector;
 
-TEST(WeightedOuter, IsTheNaiveSumForWeightsOfBothSigns) {
-  for (const bool sparse : {false, true}) {
-    for (const bool ones : {false, true}) {
-      const test::ProblemShape shape{
-          .rows = 600, .cols = 7, .sparse = sparse, .ones = ones};
-      const auto problem = random_problem(shape);
-      const auto values = test::random_values(shape);
-      const Vector w = random_vector(600, 4);
-      Matrix X = Matrix::Ones(600, 8);
-      for (Index i = 0; i < 600; ++i)
-        for (Index j = 0; j < 7; ++j) X(i, j) = values[static_cast<std::size_t>(i * 7 + j)];
-      const Matrix expected = X.transpose() * w.asDiagonal() * X;
-
-      Scratch scratch;
-      Matrix sum = Matrix::Constant(8, 8, 2);
-      add_weighted_outer(problem.X->block(0, scratch), {w.data(), 600}, sum);
-      for (Index i = 0; i < 8; ++i) {
-        for (Index j = 0; j <= i; ++j) EXPECT_CLOSE(sum(i, j), expected(i, j) + 2, 1e-12);
-        for (Index j = i + 1; j < 8; ++j) EXPECT_EQ(sum(i, j), 2);
-      }
-    }
-  }
-}
-
-TEST(WeightedOuter, AddsToPartOfALargerMatrix) {
-  const auto problem = random_problem({.rows = 10, .cols = 2});
-  const std::vector<double> w(10, 1.0);
-  Scratch scratch;
-  const auto block = problem.X->block(0, scratch);
-  Matrix alone = Matrix::Zero(3, 3), large = Matrix::Zero(5, 5);
-  add_weighted_outer(block, w, alone);
-  add_weighted_outer(block, w, large.block(1, 1, 3, 3));
-  EXPECT_EQ(Matrix(large.block(1, 1, 3, 3)), alone);
-  EXPECT_CLOSE(large.sum(), alone.sum(), 1e-14);
-}
-
-struct Case {
+struct HessianCase {
   Index outputs;
   bool sparse, weighted;
 };
 
-class HessianCases : public testing::TestWithParam<Case> {
+class HessianCases : public testing::TestWithParam<HessianCase> {
  protected:
-  Case c = GetParam();
+  HessianCase c = GetParam();
   test::Problem problem = random_problem({.rows = 70,
                                           .cols = 4,
                                           .classes = classes_of(c.outputs),
@@ -104,9 +71,11 @@ TEST_P(HessianCases, IsTheNaiveSumOfSlopes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HessianCases,
-                         testing::Values(Case{1, false, false}, Case{1, true, true},
-                                         Case{2, false, true}, Case{4, false, true},
-                                         Case{4, true, false}));
+                         testing::Values(HessianCase{1, false, false},
+                                         HessianCase{1, true, true},
+                                         HessianCase{2, false, true},
+                                         HessianCase{4, false, true},
+                                         HessianCase{4, true, false}));
 
 TEST(Hessian, TheGaugeLiftsTheNullSpaceAndNothingElse) {
   const auto problem = random_problem({.rows = 80, .cols = 3, .classes = 3});

@@ -1,118 +1,220 @@
 #include "fmd/curvature/inverse_hessian.h"
 
-#include <limits>
+#include <fstream>
 
+#include <Eigen/Eigenvalues>
 #include <gtest/gtest.h>
 
+#include "fmd/core/parallel.h"
+#include "fmd/curvature/hessian.h"
+#include "fmd/model/linear_head.h"
 #include "support/close.h"
+#include "support/folder.h"
 #include "support/problems.h"
 
 namespace fmd {
 namespace {
 
-Matrix random_matrix(Index rows, Index cols, std::uint64_t seed) {
-  const Vector v = test::random_vector(rows * cols, seed);
-  return Eigen::Map<const Matrix>(v.data(), rows, cols);
+struct SolverCase {
+  const char* name;
+  test::ProblemShape shape;
+  Index outputs;
+};
+
+std::vector<SolverCase> cases() {
+  return {
+      {"dense sigmoid", {.rows = 9000, .cols = 7, .seed = 2}, 1},
+      {"sparse sigmoid",
+       {.rows = 9000, .cols = 7, .sparse = true, .weighted = true, .seed = 3},
+       1},
+      {"ones", {.rows = 5000, .cols = 9, .sparse = true, .ones = true, .seed = 4}, 1},
+      {"dense softmax", {.rows = 9000, .cols = 6, .classes = 4, .seed = 5}, 4},
+      {"sparse softmax",
+       {.rows = 5000, .cols = 6, .classes = 3, .sparse = true, .weighted = true, .seed = 6},
+       3}};
 }
 
-Matrix positive(Index n, std::uint64_t seed) {
-  const Matrix A = random_matrix(n + 5, n, seed);
-  return A.transpose() * A;
+// Right-hand sides as gradients have them: class sum 0.
+Matrix gradients(Index inputs, Index outputs, Index count) {
+  Matrix b(outputs * (inputs + 1), count);
+  for (Index j = 0; j < count; ++j)
+    b.col(j) = test::random_vector(b.rows(), static_cast<std::uint64_t>(20 + j));
+  if (outputs == 1) return b;
+  for (Index i = 0; i <= inputs; ++i) {
+    for (Index j = 0; j < count; ++j) {
+      double sum = 0;
+      for (Index k = 0; k < outputs; ++k) sum += b(k * (inputs + 1) + i, j);
+      for (Index k = 0; k < outputs; ++k)
+        b(k * (inputs + 1) + i, j) -= sum / static_cast<double>(outputs);
+    }
+  }
+  return b;
 }
 
-TEST(Cholesky, SolvesManyRightHandSidesToRounding) {
-  const Matrix H = positive(40, 1), b = random_matrix(40, 3, 2);
-  const auto inverse = make_cholesky(H);
-  const auto result = inverse->apply(b);
-  EXPECT_EQ(inverse->damping(), 0);
-  EXPECT_LT(result.summary.residual, 1e-12);
-  EXPECT_CLOSE(H * result.x, b, 1e-12);
-  EXPECT_TRUE(result.summary.converged);
-  EXPECT_GT(result.summary.rcond, 1e-12);
-  EXPECT_EQ(result.summary.solver, "cholesky");
+TEST(Solvers, ConjugateGradientsAgreeWithCholesky) {
+  for (const SolverCase& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto problem = test::random_problem(c.shape);
+    const LinearHead head(c.shape.cols, c.outputs);
+    const Vector theta = test::random_vector(head.parameters(), 7, 0.3);
+    CurvatureOptions options{.solver = Solver::cholesky, .l2 = 1e-3};
+    const auto exact = make_inverse_hessian(head, problem.rows(), theta, options, {});
+    options.solver = Solver::cg;
+    options.tolerance = 1e-12;
+    options.preconditioner_rows = 200;
+    const auto steps = make_inverse_hessian(head, problem.rows(), theta, options, {});
+    const Matrix b = gradients(c.shape.cols, c.outputs, 3);
+    const InverseResult x = exact->apply(b), y = steps->apply(b);
+    EXPECT_TRUE(x.summary.converged && y.summary.converged);
+    EXPECT_EQ(y.summary.solver, "cg");
+    EXPECT_GT(y.summary.iterations, 0);
+    EXPECT_LE(y.summary.residual, 2e-12);
+    EXPECT_CLOSE(y.x, x.x, 1e-9);
+  }
 }
 
-TEST(Cholesky, ZeroOnTheRightHasResidualZero) {
-  const auto result = make_cholesky(positive(5, 1))->apply(Matrix::Zero(5, 1));
-  EXPECT_EQ(result.summary.residual, 0);
-  EXPECT_EQ(result.x, Matrix::Zero(5, 1));
+TEST(Solvers, TheSoftmaxSolutionIsThePseudoInverses) {
+  const SolverCase c = cases()[3];
+  const auto problem = test::random_problem(c.shape);
+  const LinearHead head(c.shape.cols, c.outputs);
+  const Vector theta = test::random_vector(head.parameters(), 7, 0.3);
+  // Without ridge, so that H really has the null space.
+  const Matrix H = hessian(head, problem.rows(), theta, {.l2 = 0, .gauge = false}, {});
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen{Eigen::MatrixXd(H)};
+  Eigen::VectorXd inverse = eigen.eigenvalues();
+  Index zeros = 0;
+  for (double& value : inverse) {
+    zeros += value < 1e-10;
+    value = value < 1e-10 ? 0 : 1 / value;
+  }
+  EXPECT_EQ(zeros, c.shape.cols + 1);
+  const Matrix b = gradients(c.shape.cols, c.outputs, 2);
+  const Eigen::MatrixXd expected =
+      eigen.eigenvectors() * inverse.asDiagonal() * eigen.eigenvectors().transpose() * b;
+  for (const Solver solver : {Solver::cholesky, Solver::cg}) {
+    const auto made = make_inverse_hessian(head, problem.rows(), theta,
+                                           {.solver = solver, .tolerance = 1e-12}, {});
+    EXPECT_EQ(made->damping(), 0);
+    EXPECT_CLOSE(made->apply(b).x, expected, 1e-9);
+  }
 }
 
-TEST(Cholesky, ASingularMatrixGetsTheRulesDampingAndSaysSo) {
-  Matrix H = Matrix::Zero(3, 3);
-  H.diagonal() << 2, 4, 0;
-  const auto inverse = make_cholesky(H);
-  EXPECT_CLOSE(inverse->damping(), 2e-4, 1e-14);
-  const auto result = inverse->apply(Matrix::Ones(3, 1));
-  EXPECT_CLOSE(result.x(0, 0), 1 / 2.0002, 1e-12);
-  EXPECT_CLOSE(result.summary.damping, 2e-4, 1e-14);
-  EXPECT_LT(result.summary.residual, 1e-12);
+TEST(Solvers, ThreadsDoNotChangeABit) {
+  for (const SolverCase& c : cases()) {
+    const auto problem = test::random_problem(c.shape);
+    const LinearHead head(c.shape.cols, c.outputs);
+    const Vector theta = test::random_vector(head.parameters(), 7, 0.3);
+    const Matrix b = gradients(c.shape.cols, c.outputs, 2);
+    for (const Solver solver : {Solver::cholesky, Solver::cg}) {
+      const CurvatureOptions options{.solver = solver, .l2 = 1e-3};
+      const Matrix alone =
+          make_inverse_hessian(head, problem.rows(), theta, options, {})->apply(b).x;
+      for (const int threads : {2, 4}) {
+        ThreadPool pool(threads);
+        const Exec exec{.pool = &pool};
+        EXPECT_EQ(
+            make_inverse_hessian(head, problem.rows(), theta, options, exec)->apply(b).x,
+            alone);
+      }
+    }
+  }
 }
 
-TEST(Cholesky, NearlySingularCountsAsSingular) {
-  Matrix H = Matrix::Identity(2, 2);
-  H(1, 1) = 1e-13;
-  EXPECT_CLOSE(make_cholesky(H)->damping(), 0.5e-4, 1e-9);
-  H(1, 1) = 1e-11;
-  EXPECT_EQ(make_cholesky(H)->damping(), 0);
+TEST(Solvers, TheCheaperOneIsTaken) {
+  const auto small = test::random_problem({.rows = 2000, .cols = 5});
+  const LinearHead head(5, 1);
+  const Vector theta = Vector::Zero(6);
+  const auto few = make_inverse_hessian(head, small.rows(), theta, {}, {});
+  EXPECT_EQ(few->apply(Vector::Ones(6)).summary.solver, "cholesky");
+  const auto wide = test::random_problem({.rows = 20000, .cols = 100, .classes = 12});
+  const LinearHead many(100, 12);
+  const auto cg = make_inverse_hessian(many, wide.rows(), Vector::Zero(many.parameters()),
+                                       {.l2 = 1e-3}, {});
+  EXPECT_EQ(cg->apply(gradients(100, 12, 1)).summary.solver, "cg");
 }
 
-TEST(Cholesky, AnIndefiniteMatrixGetsTenTimesMoreUntilAFactorExists) {
-  Matrix H = Matrix::Identity(2, 2);
-  H(1, 1) = -0.01;  // mean eigenvalue .495: .0495e-3, then x 10 ...
-  EXPECT_CLOSE(make_cholesky(H)->damping(), 0.495e-1, 1e-12);
+TEST(Solvers, NonConvergenceIsReportedNotThrown) {
+  const auto problem = test::random_problem({.rows = 6000, .cols = 40});
+  const LinearHead head(40, 1);
+  const auto cg = make_inverse_hessian(head, problem.rows(), test::random_vector(41, 3),
+                                       {.solver = Solver::cg,
+                                        .tolerance = 1e-14,
+                                        .max_iterations = 1,
+                                        .preconditioner_rows = 60},
+                                       {});
+  const InverseResult result = cg->apply(Vector::Ones(41));
+  EXPECT_FALSE(result.summary.converged);
+  EXPECT_GT(result.summary.residual, 1e-14);
+  EXPECT_TRUE(result.x.allFinite());
 }
 
-TEST(Cholesky, OptionsDecideTheDamping) {
-  const Matrix H = 2 * Matrix::Identity(3, 3);
-  EXPECT_EQ(make_cholesky(H, {.damping = 0.5})->damping(), 0.5);
-  EXPECT_CLOSE(make_cholesky(H, {.external = true})->damping(), 2e-2, 1e-14);
-  EXPECT_CLOSE(make_cholesky(H, {.damping = 0.5})->apply(Matrix::Ones(3, 1)).x,
-               Matrix::Constant(3, 1, 0.4), 1e-14);
-  EXPECT_GT(make_cholesky(Matrix::Zero(2, 2))->damping(), 0);
+TEST(FactorCache, IsUsedAgainAndNeverStale) {
+  const test::Folder folder;
+  const auto problem = test::random_problem({.rows = 5000, .cols = 5, .weighted = true});
+  const LinearHead head(5, 1);
+  const Vector theta = test::random_vector(6, 3);
+  for (const Solver solver : {Solver::cholesky, Solver::cg}) {
+    CurvatureOptions options{.solver = solver, .l2 = 1e-3};
+    options.cache = folder.path() / "factors";
+    const auto solve = [&](const Rows& rows, const Vector& at) {
+      return make_inverse_hessian(head, rows, at, options, {})->apply(Vector::Ones(6));
+    };
+    const InverseResult first = solve(problem.rows(), theta);
+    const InverseResult second = solve(problem.rows(), theta);
+    EXPECT_FALSE(first.summary.cached);
+    EXPECT_TRUE(second.summary.cached);
+    EXPECT_EQ(first.x, second.x);
+    EXPECT_EQ(first.summary.rcond, second.summary.rcond);
+
+    EXPECT_FALSE(solve(problem.rows(), theta * 1.001).summary.cached);
+    auto other = test::random_problem({.rows = 5000, .cols = 5, .weighted = true});
+    other.weight[4321] = 7;
+    EXPECT_FALSE(solve(other.rows(), theta).summary.cached);
+    options.l2 = 2e-3;
+    EXPECT_FALSE(solve(problem.rows(), theta).summary.cached);
+  }
 }
 
-TEST(Cholesky, WrongUseIsNamed) {
-  EXPECT_ERROR(make_cholesky(Matrix::Zero(2, 3)), ErrorKind::bad_shape, "2 x 3");
-  Matrix H = Matrix::Identity(2, 2);
-  EXPECT_ERROR(make_cholesky(H, {.damping = -2}), ErrorKind::bad_option, "damping");
-  EXPECT_ERROR(make_cholesky(H)->apply(Matrix::Zero(3, 1)), ErrorKind::bad_shape,
-               "needs 2");
-  EXPECT_ERROR(make_cholesky(-H, {.damping = 0}), ErrorKind::numerical,
-               "positive definite");
-  H(0, 1) = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_ERROR(make_cholesky(H), ErrorKind::numerical, "not finite");
+TEST(FactorCache, ADamagedFileIsMadeAnew) {
+  const test::Folder folder;
+  const auto problem = test::random_problem({.rows = 300, .cols = 3});
+  const LinearHead head(3, 1);
+  CurvatureOptions options{.solver = Solver::cholesky, .l2 = 1e-3};
+  options.cache = folder.path();
+  const auto solve = [&] {
+    return make_inverse_hessian(head, problem.rows(), Vector::Zero(4), options, {})
+        ->apply(Vector::Ones(4));
+  };
+  const Matrix expected = solve().x;
+  const auto file = std::filesystem::directory_iterator(folder.path())->path();
+  for (const std::size_t size : {std::size_t{0}, std::size_t{20}, std::size_t{150}}) {
+    std::filesystem::resize_file(file, size);
+    const InverseResult again = solve();
+    EXPECT_FALSE(again.summary.cached);
+    EXPECT_EQ(again.x, expected);
+    EXPECT_TRUE(solve().summary.cached);
+  }
+  {
+    std::fstream edit(file, std::ios::in | std::ios::out | std::ios::binary);
+    edit.seekp(120);
+    edit.put('x');
+  }
+  EXPECT_FALSE(solve().summary.cached);
 }
 
-TEST(SolveSpd, SolvesOrSaysThatItCannot) {
-  const Matrix A = positive(6, 3);
-  const Vector x = test::random_vector(6, 4);
-  Vector b = A * x;
-  EXPECT_TRUE(solve_spd(A, b));
-  EXPECT_CLOSE(b, x, 1e-9);
-  EXPECT_FALSE(solve_spd(-A, b));
-}
-
-TEST(GeneralisedEigen, FulfilsItsDefinition) {
-  const Matrix A = random_matrix(12, 12, 5) + random_matrix(12, 12, 5).transpose();
-  const Matrix B = positive(12, 6);
-  const auto e = generalised_eigen(A, B);
-  EXPECT_CLOSE(e.vectors.transpose() * B * e.vectors, Matrix::Identity(12, 12), 1e-10);
-  EXPECT_CLOSE(A * e.vectors, B * e.vectors * e.values.asDiagonal(), 1e-10);
-  for (Index j = 1; j < 12; ++j) EXPECT_LE(e.values[j - 1], e.values[j]);
-}
-
-TEST(GeneralisedEigen, OfDiagonalMatricesIsTheRatio) {
-  Matrix A = Matrix::Zero(2, 2), B = Matrix::Zero(2, 2);
-  A.diagonal() << 6, 1;
-  B.diagonal() << 2, 4;
-  EXPECT_CLOSE(generalised_eigen(A, B).values, Vector(Eigen::Vector2d(0.25, 3)), 1e-14);
-}
-
-TEST(GeneralisedEigen, NeedsAPositiveDefiniteB) {
-  const Matrix A = Matrix::Identity(3, 3);
-  EXPECT_ERROR(generalised_eigen(A, -A), ErrorKind::numerical, "positive definite");
-  EXPECT_ERROR(generalised_eigen(A, Matrix::Identity(2, 2)), ErrorKind::bad_shape, "B");
+TEST(Solvers, BadOptionsAreNamed) {
+  const auto problem = test::random_problem({});
+  const LinearHead head(4, 1);
+  const Vector theta = Vector::Zero(5);
+  EXPECT_ERROR(make_inverse_hessian(head, problem.rows(), theta, {.tolerance = 0}, {}),
+               ErrorKind::bad_option, "curvature: option tolerance is 0, must be > 0");
+  EXPECT_ERROR(make_inverse_hessian(head, problem.rows(), theta, {.l2 = -1}, {}),
+               ErrorKind::bad_option, "option l2 is -1");
+  EXPECT_ERROR(make_inverse_hessian(head, problem.rows(), Vector::Zero(4), {}, {}),
+               ErrorKind::bad_shape, "theta");
+  EXPECT_ERROR(parse_solver("newton"), ErrorKind::bad_option,
+               "auto, cholesky, cg, lissa or kfac");
+  EXPECT_EQ(parse_solver("cg"), Solver::cg);
 }
 
 }  // namespace

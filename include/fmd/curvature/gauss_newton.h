@@ -6,6 +6,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/model/head.h"
+#include "fmd/model/rows.h"
 
 namespace fmd {
 
@@ -21,10 +22,10 @@ struct GaussNewtonTerms {
 //   Gauss-Newton   (1/n) sum_i w_i J_i^T S_i J_i + l2 + damping,   S = diag(p) - p p^T
 //   exact          that + (1/n) sum_i w_i sum_k (p_i - e_y)_k d^2 z_ik
 //
-// Gauss-Newton's is never negative; both are equal for a linear head. Forward passes are
-// kept while they fit into 256 MB and made anew in each product otherwise. Cost of a
-// product: 4 n p multiply-adds less the first layer's share, exact 10 n p. Same bits for
-// any number of threads. Head and rows must outlive it.
+// Gauss-Newton's matrix has no negative eigenvalue. For a linear head both are equal.
+// Forward passes are kept when they fit into 256 MB, otherwise each product makes them
+// again. Cost of a product: 4 n p multiply-adds less the first layer's share, exact 10 n p.
+// Same bits for any number of threads. Head and rows must outlive it.
 class GaussNewton {
  public:
   // Throws Error(bad_option, bad_shape, bad_data: exact without labels).
@@ -40,7 +41,7 @@ class GaussNewton {
   void set_damping(double damping) { terms_.damping = damping; }
 
  private:
-  struct Tile {  // some rows: what their forward pass leaves
+  struct Tile {  // what the forward pass of some rows leaves
     Tape tape;
     Matrix p;
   };
@@ -53,18 +54,8 @@ class GaussNewton {
   Vector theta_;
   GaussNewtonTerms terms_;
   Exec exec_;
-  std::shared_ptr<const std::vector<Tiles>> kept_;  // of each block; null: made anew
+  std::shared_ptr<const std::vector<Tiles>>
+      kept_;  // of each block; null: made again each time
 };
-
-// Of a symmetric operator that is known by its products alone.
-struct Spectrum {
-  double largest = 0;  // eigenvalue, from below: Lanczos' largest Ritz value
-  double mean = 0;     // eigenvalue: trace / size, by random probes
-};
-
-// Lanczos from a random start with full reorthogonalisation, `steps` products (fewer when
-// an invariant space is found), and `probes` products for the mean. Deterministic per seed.
-[[nodiscard]] Spectrum estimate_spectrum(const GaussNewton& product, Index steps,
-                                         Index probes, std::uint64_t seed);
 
 }  // namespace fmd

@@ -1,17 +1,22 @@
 #pragma once
 
-#include "fmd/core/bytes.h"
+#include <span>
+
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
-#include "fmd/model/head.h"
+#include "fmd/model/rows.h"
 
 namespace fmd {
 
+class ByteReader;
+class ByteWriter;
+class LinearHead;
+
 // Sum over rows of w (diag(p) - p p^T) (x) (phi,1)(phi,1)^T for a linear head, exact, as an
 // accumulator. Only pairs of different classes are summed, lower triangles only: the rows
-// of diag(p) - p p^T sum to 0, so that a diagonal block is minus the sum of its row's
-// others. Parameters in theta's order: class k, feature j at k (d+1) + j, intercept at j =
-// d.
+// of diag(p) - p p^T sum to 0, so a diagonal block is minus the sum of the other blocks in
+// its row. Parameters in theta's order: class k, feature j at k (d+1) + j, intercept at
+// j = d.
 class HessianSum {
  public:
   HessianSum() = default;
@@ -33,20 +38,15 @@ class HessianSum {
   Matrix sum_;
 };
 
-// Adds sum_i weight_i x_i x_i^T to the lower triangle of `into` ((d+1) x (d+1), x = (phi,
-// 1)) for the rows of a block; the one kernel under every curvature here (dense: scaled
-// SYRK in double; sparse: scattered outer products). Weights may be negative.
-void add_weighted_outer(const FeatureBlock& block, std::span<const double> weight,
-                        Eigen::Ref<Matrix> into);
-
 struct HessianOptions {
   double l2 = 0;  // added on the weights, not on intercepts
-  double rows_in_mean =
-      0;              // n of F: the rows of the original training set; 0 = rows.size()
+  // n of F: the rows of the original training set; 0 = rows.size()
+  double rows_in_mean = 0;
   bool gauge = true;  // softmax: add t (11^T / C) (x) I, t = mean eigenvalue
 };
 
-// Mean Hessian of F at theta: (1/n) sum + l2 (+ gauge).
+// Mean Hessian of F at theta: (1/n) sum + l2 (+ gauge). Throws Error(bad_option,
+// bad_shape).
 [[nodiscard]] Matrix hessian(const LinearHead& head, const Rows& rows, const Vector& theta,
                              const HessianOptions& options, const Exec& exec);
 

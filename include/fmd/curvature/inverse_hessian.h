@@ -6,9 +6,11 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
-#include "fmd/model/head.h"
 
 namespace fmd {
+
+class Head;
+struct Rows;
 
 struct InverseSummary {
   bool converged = false;
@@ -36,12 +38,12 @@ class InverseHessian {
 
 struct DampingOptions {
   double damping = -1;    // >= 0: exactly this; -1: by the rule below
-  bool external = false;  // H from D_ex rows only: 1e-2 x mean eigenvalue straight away
+  bool external = false;  // H from D_ex rows only: 1e-2 x mean eigenvalue at once
 };
 
-// Cholesky of H + damping I. The rule: 0 when the factor exists with rcond > 1e-12, else
-// 1e-4 x mean eigenvalue, times 10 until a factor exists. Throws Error(numerical) when H is
-// not finite, Error(bad_shape).
+// Cholesky of H + damping I. The rule: 0 when the factor exists with rcond > 1e-12,
+// otherwise 1e-4 x mean eigenvalue, times 10 until a factor exists. Throws Error(numerical)
+// when H is not finite, Error(bad_shape).
 [[nodiscard]] std::unique_ptr<InverseHessian> make_cholesky(
     const Matrix& H, const DampingOptions& options = {});
 
@@ -52,29 +54,29 @@ enum class Solver {
           // a few thousand of them (with hidden layers: with kfac)
   lissa,  // the Neumann series of H / scale, every row in each step; slow, on request only
   kfac,   // each layer's block as a Kronecker product: an approximation, any number of
-          // right-hand sides; its residual is reported and seldom small
+          // right-hand sides; the residual is reported and rarely small
 };
 
 struct CurvatureOptions {
   Solver solver = Solver::automatic;
   double l2 = 0;  // of F
-  double rows_in_mean =
-      0;  // n of F, the rows of the original training set; 0 = rows.size()
+  // n of F, the rows of the original training set; 0 = rows.size()
+  double rows_in_mean = 0;
   DampingOptions damping = {};
   double tolerance = 1e-6;     // cg, lissa: done at this |H x - b| / |b|; must be > 0
   Index max_iterations = 500;  // cg, lissa: for each right-hand side
   // lissa: what H is divided by. 0 = a little above its largest eigenvalue (by Lanczos).
-  // Below half of that the series diverges, which is reported as not converged.
+  // Below half of that the series diverges; it is then reported as not converged.
   double lissa_scale = 0;
-  // Heads with hidden layers: the exact Hessian in place of Gauss-Newton's matrix. It may
-  // have negative eigenvalues; cg stops there, and no Cholesky factor exists.
+  // Heads with hidden layers: the exact Hessian instead of Gauss-Newton's matrix. It may
+  // have negative eigenvalues: then cg stops, and no Cholesky factor exists.
   bool exact = false;
-  // cg: 0 = 1,000, the number of parameters, or a hundredth of the rows, whichever is most
+  // cg: 0 = 1,000, the number of parameters, or a hundredth of the rows, the largest of
+  // them
   Index preconditioner_rows = 0;
   // Folder for factors, made when absent; empty = none is kept. A factor is found again by
-  // the hash of all that it depends on, so a stale one is never used; a damaged file is
-  // made anew. Only what is factored is kept, so it serves Cholesky and the preconditioner
-  // of cg.
+  // the hash of all that it depends on, so a stale one is never used. A damaged file is
+  // replaced. Only factors are kept: those of Cholesky and of cg's preconditioner.
   std::filesystem::path cache = {};
 };
 
@@ -82,10 +84,11 @@ struct CurvatureOptions {
 // damping.external), with gauge term and damping. Cost for n rows, d inputs, C classes, p
 // parameters: cholesky n d^2 C(C-1)/2 + p^3/3 multiply-adds once, p^2 for each right-hand
 // side; cg 2 n d C for each step of each right-hand side. With hidden layers H is
-// Gauss-Newton's matrix, a product costs 4 n p and the damping is by rule 1e-2 x mean
-// eigenvalue, estimated by Lanczos where the matrix is not formed; cholesky forms it by p
-// products, up to 4,000 parameters. The head and the rows must outlive the result. Throws
-// Error(bad_option, bad_shape, numerical, unsupported).
+// Gauss-Newton's matrix, and a product costs 4 n p. The rule's damping is then 1e-2 x mean
+// eigenvalue, which is estimated by random probes where the matrix is not formed. cholesky
+// forms the matrix by p products, up to 4,000 parameters. The head and the rows must
+// outlive the result. Throws Error(bad_option, bad_shape, bad_data, numerical,
+// unsupported).
 [[nodiscard]] std::unique_ptr<InverseHessian> make_inverse_hessian(
     const Head& head, const Rows& rows, const Vector& theta,
     const CurvatureOptions& options, const Exec& exec);
@@ -95,13 +98,5 @@ struct CurvatureOptions {
 
 // A x = b for symmetric positive definite A (lower triangle read); false when A is not.
 [[nodiscard]] bool solve_spd(Matrix A, Vector& b);
-
-// All solutions of A u = g B u, U^T B U = I, eigenvalues ascending (LAPACK dsygvd).
-// B must be positive definite: Error(numerical) otherwise.
-struct GeneralisedEigen {
-  Vector values;
-  Matrix vectors;  // column j belongs to values[j]
-};
-[[nodiscard]] GeneralisedEigen generalised_eigen(const Matrix& A, const Matrix& B);
 
 }  // namespace fmd

@@ -1,3 +1,5 @@
+#include "fmd/curvature/weighted_outer.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -5,7 +7,6 @@
 #include "core/check.h"
 #include "core/index.h"
 #include "core/lapack.h"
-#include "fmd/curvature/hessian.h"
 #include "model/kernels.h"
 
 namespace fmd {

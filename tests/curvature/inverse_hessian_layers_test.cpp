@@ -1,135 +1,25 @@
 #include <cmath>
 
-#include <Eigen/Eigenvalues>
 #include <gtest/gtest.h>
 
-#include "fmd/core/parallel.h"
-#include "fmd/curvature/gauss_newton.h"
-#include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
+#include "fmd/curvature/spectrum.h"
+#include "fmd/model/linear_head.h"
 #include "fmd/model/mlp_head.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
-#include "support/derivatives.h"
+#include "support/deep.h"
 #include "support/problems.h"
 
 namespace fmd {
 namespace {
 
+using test::Deep;
 using test::random_problem;
 using test::random_vector;
 
-struct Deep {
-  MlpHead head;
-  test::Problem problem;
-  Vector theta;
-
-  explicit Deep(Activation activation, Index outputs = 3, Index rows = 1100)
-      : head({4, 6, 5, outputs}, activation),
-        problem(random_problem({.rows = rows,
-                                .cols = 4,
-                                .classes = std::max<Index>(2, outputs),
-                                .weighted = true})),
-        theta(random_vector(head.parameters(), 3, 0.6)) {}
-
-  [[nodiscard]] GaussNewton product(GaussNewtonTerms terms, const Exec& exec = {}) const {
-    return {head, problem.rows(), theta, terms, exec};
-  }
-};
-
-// The matrix by hand: J by differences of the logits, S row by row.
-Matrix gauss_newton_by_hand(const Deep& d, double l2) {
-  Scratch scratch;
-  const FeatureBlock block = d.problem.X->block(0, scratch);
-  const Index outputs = d.head.outputs(), rows = block.rows;
-  const auto logits = [&](const Vector& at) -> Vector {
-    Matrix z;
-    d.head.logits(block, at, z);
-    return Eigen::Map<const Vector>(z.data(), z.size());
-  };
-  const Matrix J = test::numeric_jacobian(logits, d.theta);
-  const Matrix p = all_probabilities(d.head, d.problem.rows(), d.theta, {});
-  Matrix G = Matrix::Zero(d.theta.size(), d.theta.size());
-  for (Index i = 0; i < rows; ++i) {
-    const Matrix Ji = J.middleRows(i * outputs, outputs);
-    Matrix S(outputs, outputs);
-    if (outputs == 1) {
-      S(0, 0) = p(i, 0) * p(i, 1);
-    } else {
-      S = -p.row(i).transpose() * p.row(i);
-      S.diagonal() += p.row(i).transpose();
-    }
-    G +=
-        d.problem.rows().weight_of(i) / static_cast<double>(rows) * Ji.transpose() * S * Ji;
-  }
-  const Vector ridge = ridge_gradient(d.head, Vector::Ones(d.theta.size()), l2);
-  G.diagonal() += ridge;
-  return G;
-}
-
-TEST(GaussNewton, IsTheMatrixByHand) {
-  for (const Activation a : {Activation::relu, Activation::tanh, Activation::gelu}) {
-    for (const Index outputs : {1, 3}) {
-      const Deep d(a, outputs, 600);
-      const Matrix expected = gauss_newton_by_hand(d, 0.01);
-      EXPECT_CLOSE(d.product({.l2 = 0.01}).matrix(), expected, 1e-7);
-      const Vector v = random_vector(d.theta.size(), 8);
-      EXPECT_CLOSE(d.product({.l2 = 0.01, .damping = 2}).apply(v), expected * v + 2 * v,
-                   1e-7);
-    }
-  }
-}
-
-TEST(GaussNewton, ExactProductsAreDifferencesOfTheGradient) {
-  for (const Activation a : {Activation::relu, Activation::tanh, Activation::gelu}) {
-    const Deep d(a);
-    const Vector v = random_vector(d.theta.size(), 8).normalized();
-    const auto gradient = [&](double t) -> Vector {
-      return objective(d.head, d.problem.rows(), d.theta + t * v, 0.02, 0, {}).gradient;
-    };
-    const Vector expected = (gradient(1e-6) - gradient(-1e-6)) / 2e-6;
-    EXPECT_CLOSE(d.product({.l2 = 0.02, .exact = true}).apply(v), expected,
-                 a == Activation::relu ? 1e-3 : 1e-6);
-    EXPECT_GT((d.product({.l2 = 0.02}).apply(v) - expected).norm(), 1e-2 * expected.norm());
-  }
-}
-
-TEST(GaussNewton, IsTheHessianOfALinearHead) {
-  const auto problem =
-      random_problem({.rows = 5000, .cols = 6, .classes = 4, .sparse = true});
-  const LinearHead head(6, 4);
-  const Vector theta = random_vector(head.parameters(), 3, 0.4);
-  const Matrix H = hessian(head, problem.rows(), theta, {.l2 = 0.1, .gauge = false}, {});
-  for (const bool exact : {false, true})
-    EXPECT_CLOSE(
-        GaussNewton(head, problem.rows(), theta, {.l2 = 0.1, .exact = exact}, {}).matrix(),
-        H, 1e-12);
-}
-
-TEST(GaussNewton, SameBitsForAnyNumberOfThreads) {
-  const Deep d(Activation::gelu, 3, 9000);
-  const Vector v = random_vector(d.theta.size(), 8);
-  const Vector alone = d.product({}).apply(v);
-  for (const int threads : {2, 4}) {
-    ThreadPool pool(threads);
-    EXPECT_EQ(d.product({}, Exec{.pool = &pool}).apply(v), alone);
-  }
-}
-
-TEST(Spectrum, LanczosFindsTheLargestAndProbesTheMean) {
-  const Deep d(Activation::tanh);
-  const GaussNewton product = d.product({.l2 = 0.001});
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(product.matrix());
-  const double largest = eigen.eigenvalues().maxCoeff(), mean = eigen.eigenvalues().mean();
-  const Spectrum all = estimate_spectrum(product, 60, 200, 1);
-  EXPECT_CLOSE(all.largest, largest, 1e-9);
-  EXPECT_CLOSE(all.mean, mean, 0.1);
-  const Spectrum few = estimate_spectrum(product, 12, 1, 1);
-  EXPECT_LE(few.largest, largest * (1 + 1e-12));
-  EXPECT_GE(few.largest, 0.95 * largest);
-}
-
 // Right-hand sides as gradients have them.
-Matrix gradients(const Deep& d, Index count) {
+Matrix gradients_of(const Deep& d, Index count) {
   Matrix b(d.theta.size(), count);
   for (Index j = 0; j < count; ++j) {
     const Rows rows = d.problem.rows();
@@ -143,7 +33,7 @@ Matrix gradients(const Deep& d, Index count) {
 TEST(LayeredInverse, CgAndLissaAgreeWithCholesky) {
   for (const Index outputs : {1, 3}) {
     const Deep d(Activation::tanh, outputs);
-    const Matrix b = gradients(d, 2);
+    const Matrix b = gradients_of(d, 2);
     CurvatureOptions options{.solver = Solver::cholesky, .l2 = 1e-3};
     options.damping.damping = 0.02;
     const auto exact = make_inverse_hessian(d.head, d.problem.rows(), d.theta, options, {});
@@ -184,7 +74,7 @@ TEST(LayeredInverse, ADivergingSeriesIsReportedAndFinite) {
   CurvatureOptions options{.solver = Solver::lissa, .l2 = 1e-3, .max_iterations = 100000};
   options.lissa_scale = 0.2 * spectrum.largest;
   const auto inverse = make_inverse_hessian(d.head, d.problem.rows(), d.theta, options, {});
-  const InverseResult result = inverse->apply(gradients(d, 1));
+  const InverseResult result = inverse->apply(gradients_of(d, 1));
   EXPECT_FALSE(result.summary.converged);
   EXPECT_TRUE(result.x.allFinite());
   EXPECT_TRUE(std::isfinite(result.summary.residual));
@@ -210,7 +100,7 @@ TEST(LayeredInverse, KfacIsExactForOneRowOfALinearHead) {
 
 TEST(LayeredInverse, KfacTellsHowFarItIsAndIsNear) {
   const Deep d(Activation::tanh);
-  const Matrix b = gradients(d, 1);
+  const Matrix b = gradients_of(d, 1);
   CurvatureOptions options{.solver = Solver::cholesky, .l2 = 1e-3};
   options.damping.damping = 0.05;
   const auto rows = d.problem.rows();

@@ -2,11 +2,13 @@
 
 #include <memory>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 #include "fmd/curvature/inverse_hessian.h"
 
-// Cholesky factors of symmetric matrices, row-major, lower triangles.
-namespace fmd {
+// Cholesky factors of symmetric matrices, row-major, lower triangles, and the solver that
+// uses them.
+namespace fmd::internal {
 
 // A becomes its factor (the upper triangle keeps what was there); false when A is not
 // positive definite.
@@ -18,6 +20,10 @@ namespace fmd {
 // b's columns become A^-1 b.
 void solve_factored(const Matrix& L, Eigen::MatrixXd& b);
 
+// Damping when H comes from other rows than the training rows, as a share of the mean
+// eigenvalue.
+inline constexpr double kExternalShare = 1e-2;
+
 // H with the damping of make_cholesky's rule, and its factor.
 struct Factor {
   Matrix H, L;  // damped
@@ -25,6 +31,9 @@ struct Factor {
   double rcond = 0;  // of the undamped H, 0 = it has no factor
 };
 [[nodiscard]] Factor damped_factor(const Matrix& H, const DampingOptions& options);
-[[nodiscard]] std::unique_ptr<InverseHessian> make_cholesky(Factor factor, bool cached);
 
-}  // namespace fmd
+// H^-1 b by the factor. cached: the factor came from the cache, for the summary.
+[[nodiscard]] std::unique_ptr<InverseHessian> make_cholesky_solver(Factor factor,
+                                                                   bool cached);
+
+}  // namespace fmd::internal
