@@ -2,9 +2,10 @@
 
 #include <cmath>
 
+#include "core/internal.h"
 #include "fmd/core/types.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Adam's update with its memory (decay .9 and .999).
 class AdamRule {
@@ -33,4 +34,4 @@ class AdamRule {
   int steps_ = 0;
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

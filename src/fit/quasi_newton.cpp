@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-namespace fmd {
+namespace fmd::internal {
 
 void QuasiNewton::add(Vector step, Vector change) {
   const double curvature = step.dot(change);
@@ -28,4 +28,4 @@ Vector QuasiNewton::apply(Vector g) const {
   return x;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

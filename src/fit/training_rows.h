@@ -1,12 +1,13 @@
 #pragma once
 
 #include "core/check.h"
+#include "core/internal.h"
 #include "fmd/model/head.h"
+#include "fmd/model/rows.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// What every way of training asks of its rows and of where it starts (empty = nowhere
-// given).
+// What every kind of training needs of its rows and its start (empty = no start given).
 inline void require_training(const Head& head, const Rows& rows, const Vector& start) {
   if (rows.X == nullptr || rows.size() == 0)
     throw Error(ErrorKind::bad_data, "train: there are no rows", "give at least one row");
@@ -17,4 +18,4 @@ inline void require_training(const Head& head, const Rows& rows, const Vector& s
   if (start.size() > 0) require_size("train", "start", start.size(), head.parameters());
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

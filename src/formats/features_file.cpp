@@ -1,18 +1,21 @@
 #include "fmd/formats/features_file.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "core/check.h"
 #include "core/index.h"
+#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/formats/safetensors.h"
 #include "formats/features_note.h"
 
 namespace fmd {
 namespace {
 
-[[noreturn]] void bad(const std::string& source, const std::string& what) {
+[[noreturn]] void damaged_features(const std::string& source, const std::string& what) {
   throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),
               "the file is damaged: make it again with fmd features");
 }
@@ -22,8 +25,7 @@ std::span<const T> values_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-}  // namespace
-
+// The tensors that a file with this note has, without their data.
 Safetensors features_tensors(const FeaturesNote& note) {
   Safetensors file;
   const auto add = [&](const std::string& name, const char* dtype,
@@ -40,6 +42,8 @@ Safetensors features_tensors(const FeaturesNote& note) {
   file.metadata[kFeaturesKey] = to_json(note);
   return file;
 }
+
+}  // namespace
 
 bool is_features_file(std::span<const std::uint8_t> bytes) {
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
@@ -62,19 +66,21 @@ FeaturesFile FeaturesFile::parse(std::span<const std::uint8_t> bytes,
   const Safetensors file = Safetensors::parse(bytes, source);
   const auto text = file.metadata.find(kFeaturesKey);
   if (text == file.metadata.end())
-    bad(result.source_, fmt::format("metadata '{}' is missing", kFeaturesKey));
+    damaged_features(result.source_, fmt::format("metadata '{}' is missing", kFeaturesKey));
   result.note_ = std::make_shared<const FeaturesNote>(
       features_note_from_json(text->second, result.source_));
   const Safetensors expected = features_tensors(result.note());
   for (const auto& [name, wanted] : expected.tensors) {
     const auto found = file.tensors.find(name);
     if (found == file.tensors.end())
-      bad(result.source_, fmt::format("tensor '{}' is missing", name));
+      damaged_features(result.source_, fmt::format("tensor '{}' is missing", name));
     if (found->second.dtype != wanted.dtype || found->second.shape != wanted.shape)
-      bad(result.source_,
+      damaged_features(
+          result.source_,
           fmt::format("tensor '{}' has another shape than its note says", name));
     if (reinterpret_cast<std::uintptr_t>(found->second.bytes.data()) % 4 != 0)
-      bad(result.source_, fmt::format("tensor '{}' is not aligned to 4 bytes", name));
+      damaged_features(result.source_,
+                       fmt::format("tensor '{}' is not aligned to 4 bytes", name));
     result.tensors_[name] = found->second.bytes;
   }
   return result;
@@ -102,8 +108,9 @@ std::vector<std::int32_t> FeaturesFile::codes(const std::string& name, Index fir
   const auto part = all.subspan(at(first), at(count));
   for (std::size_t i = 0; i < part.size(); ++i)
     if (part[i] < -1 || part[i] >= static_cast<Index>(below))
-      bad(source_, fmt::format("row {}, tensor '{}': {} is none of {} values",
-                               first + static_cast<Index>(i), name, part[i], below));
+      damaged_features(source_,
+                       fmt::format("row {}, tensor '{}': {} is none of {} values",
+                                   first + static_cast<Index>(i), name, part[i], below));
   return {part.begin(), part.end()};
 }
 
@@ -116,7 +123,8 @@ std::span<const float> FeaturesFile::weights(Index first, Index count) const {
   if (note().weight.empty()) return {};
   const auto part = values_of<float>(tensors_.at("weight")).subspan(at(first), at(count));
   for (const float w : part)
-    if (!(w >= 0 && std::isfinite(w))) bad(source_, "a weight is no number >= 0");
+    if (!(w >= 0 && std::isfinite(w)))
+      damaged_features(source_, "a weight is not a number >= 0");
   return part;
 }
 

@@ -26,7 +26,7 @@ std::string tensor_name(std::size_t layers, std::size_t l, const char* what) {
   return layers == 1 ? fmt::format("head.{}", what) : fmt::format("head.{}.{}", l, what);
 }
 
-[[noreturn]] void bad(const std::string& source, const std::string& what) {
+[[noreturn]] void damaged_model(const std::string& source, const std::string& what) {
   throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),
               "the file is damaged: make it again with fmd train");
 }
@@ -35,14 +35,15 @@ const std::string& metadata(const Safetensors& file, const std::string& key,
                             const std::string& source) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end())
-    bad(source, fmt::format("metadata '{}' is missing", key));
+    damaged_model(source, fmt::format("metadata '{}' is missing", key));
   return found->second;
 }
 
 const Tensor& tensor(const Safetensors& file, const std::string& name,
                      const std::string& source) {
   const auto found = file.tensors.find(name);
-  if (found == file.tensors.end()) bad(source, fmt::format("tensor '{}' is missing", name));
+  if (found == file.tensors.end())
+    damaged_model(source, fmt::format("tensor '{}' is missing", name));
   return found->second;
 }
 
@@ -75,19 +76,22 @@ std::vector<double> finite_numbers(const Safetensors& file, const std::string& n
                                    const std::string& source) {
   const Tensor& t = tensor(file, name, source);
   if (t.dtype != "F64" && t.dtype != "F32")
-    bad(source, fmt::format("tensor '{}' has dtype {}, must be F64 or F32", name, t.dtype));
+    damaged_model(
+        source, fmt::format("tensor '{}' has dtype {}, must be F64 or F32", name, t.dtype));
   if (t.shape != shape) {
-    bad(source, fmt::format("tensor '{}' has shape {}, the encoder and the classes need {}",
+    damaged_model(
+        source, fmt::format("tensor '{}' has shape {}, the encoder and the classes need {}",
                             name, shape_text(t.shape), shape_text(shape)));
   }
   std::vector<double> values = tensor_numbers(t, name);
   for (const double value : values)
     if (!std::isfinite(value))
-      bad(source, fmt::format("tensor '{}' has an entry that is not finite", name));
+      damaged_model(source,
+                    fmt::format("tensor '{}' has an entry that is not finite", name));
   return values;
 }
 
-// Two classes may be a sigmoid or a softmax; the tensor tells which.
+// Two classes may be a sigmoid or a softmax; the shape of the tensor shows which.
 Index output_count(const Safetensors& file, const std::string& weight, Index classes,
                    const std::string& source) {
   const std::vector<Index>& shape = tensor(file, weight, source).shape;
@@ -108,22 +112,24 @@ HeadShape read_shape(const Safetensors& file, const std::string& source) {
     shape.hidden = json.at("hidden").get<std::vector<Index>>();
     shape.activation = parse_activation(json.at("activation").get<std::string>());
   } catch (const Json::exception&) {
-    bad(source, "metadata 'fmd.head' cannot be read");
+    damaged_model(source, "metadata 'fmd.head' cannot be read");
   } catch (const Error& error) {
-    bad(source, fmt::format("metadata 'fmd.head': {}", error.what()));
+    damaged_model(source, fmt::format("metadata 'fmd.head': {}", error.what()));
   }
   const auto layers = static_cast<Index>(shape.hidden.size());
   if (layers < 1 || layers > kMostLayers)
-    bad(source, fmt::format("metadata 'fmd.head': {} hidden layers", layers));
+    damaged_model(source, fmt::format("metadata 'fmd.head': {} hidden layers", layers));
   for (const Index width : shape.hidden)
-    if (width < 1) bad(source, fmt::format("metadata 'fmd.head': a width of {}", width));
+    if (width < 1)
+      damaged_model(source, fmt::format("metadata 'fmd.head': a width of {}", width));
   return shape;
 }
 
-// Every width is that of a tensor in the file before memory is taken for it.
+// Memory is taken only for widths that a tensor in the file has.
 void read_head(const Safetensors& file, const std::string& source, Model& model) {
   const auto classes = static_cast<Index>(model.task.classes.size());
-  if (classes < 2) bad(source, fmt::format("the task has {} classes, needs two", classes));
+  if (classes < 2)
+    damaged_model(source, fmt::format("the task has {} classes, needs two", classes));
   const HeadShape shape = read_shape(file, source);
   const std::size_t layers = shape.hidden.size() + 1;
   std::vector<Index> widths = shape.hidden;
@@ -149,11 +155,11 @@ void read_head(const Safetensors& file, const std::string& source, Model& model)
 std::vector<std::uint64_t> read_hashes(const Safetensors& file, const std::string& source) {
   const Tensor& t = tensor(file, kHashes, source);
   if (t.dtype != "I64" || t.shape.size() != 1)
-    bad(source, fmt::format("tensor '{}' must be a list of I64", kHashes));
+    damaged_model(source, fmt::format("tensor '{}' must be a list of I64", kHashes));
   std::vector<std::uint64_t> hashes(t.bytes.size() / sizeof(std::uint64_t));
   if (!hashes.empty()) std::memcpy(hashes.data(), t.bytes.data(), t.bytes.size());
   if (!std::is_sorted(hashes.begin(), hashes.end()))
-    bad(source, fmt::format("tensor '{}' is not sorted", kHashes));
+    damaged_model(source, fmt::format("tensor '{}' is not sorted", kHashes));
   return hashes;
 }
 
@@ -178,7 +184,7 @@ TrainingNote read_note(const std::string& text, const std::string& source) {
     note.data_sha256 = json.at("data_sha256").get<std::string>();
     note.seed = json.at("seed").get<std::uint64_t>();
   } catch (const Json::exception&) {
-    bad(source, "metadata 'fmd.training' cannot be read");
+    damaged_model(source, "metadata 'fmd.training' cannot be read");
   }
   return note;
 }

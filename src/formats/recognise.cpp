@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 [[noreturn]] void unsupported(const std::string& source, std::string_view what,
@@ -67,8 +67,8 @@ void require_safetensors(std::span<const std::uint8_t> bytes, const std::string&
     unsupported(source, xgboost ? "an XGBoost model" : "a JSON file", kUseScores);
   }
   if (seems_onnx(text)) unsupported(source, "an ONNX model", kUseScores);
-  throw Error(ErrorKind::bad_model, fmt::format("{}: this is no model file", source),
+  throw Error(ErrorKind::bad_model, fmt::format("{}: this is not a model file", source),
               "give a .safetensors file that fmd train has written");
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors is little
 constexpr std::uint64_t kMostHeader = 100'000'000;
 constexpr std::size_t kAlign = 8;
 
-[[noreturn]] void bad(const std::string& source, const std::string& what) {
+[[noreturn]] void damaged_file(const std::string& source, const std::string& what) {
   throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),
               "the file is damaged or cut off: copy or make it again");
 }
@@ -45,15 +45,17 @@ Tensor view_of(const std::string& name, const SafetensorsHeader::Entry& entry,
                std::span<const std::uint8_t> data, const std::string& source) {
   if (entry.offsets.size() != 2 || entry.offsets[0] > entry.offsets[1] ||
       entry.offsets[1] > static_cast<Index>(data.size())) {
-    bad(source,
-        fmt::format("tensor '{}' lies outside the {} bytes of data", name, data.size()));
+    damaged_file(source, fmt::format("tensor '{}' lies outside the {} bytes of data", name,
+                                     data.size()));
   }
   const Index size = element_size(entry.dtype);
   if (size == 0)
-    bad(source, fmt::format("tensor '{}' has the unknown dtype '{}'", name, entry.dtype));
+    damaged_file(source,
+                 fmt::format("tensor '{}' has the unknown dtype '{}'", name, entry.dtype));
   const Index length = entry.offsets[1] - entry.offsets[0];
   if (checked_product(entry.shape, size) != length)
-    bad(source,
+    damaged_file(
+        source,
         fmt::format("tensor '{}' has {} bytes, which its shape and dtype contradict", name,
                     length));
   return {entry.dtype, entry.shape,
@@ -70,13 +72,14 @@ void check_cover(const SafetensorsHeader& header, Index size, const std::string&
   Index end = 0;
   for (const auto& [first, last] : ranges) {
     if (first != end)
-      bad(source,
-          fmt::format("tensors {} at byte {} of the data",
-                      first < end ? "overlap" : "leave a hole", std::min(first, end)));
+      damaged_file(source, fmt::format("tensors {} at byte {} of the data",
+                                       first < end ? "overlap" : "leave a hole",
+                                       std::min(first, end)));
     end = last;
   }
   if (end != size)
-    bad(source, fmt::format("the tensors end at byte {} of {} bytes of data", end, size));
+    damaged_file(source,
+                 fmt::format("the tensors end at byte {} of {} bytes of data", end, size));
 }
 
 template <typename T>
@@ -134,11 +137,13 @@ Safetensors Safetensors::parse(std::span<const std::uint8_t> bytes,
                                const std::string& source) {
   std::uint64_t length = 0;
   if (bytes.size() < sizeof length)
-    bad(source, fmt::format("{} bytes are too short for a safetensors file", bytes.size()));
+    damaged_file(
+        source, fmt::format("{} bytes are too short for a safetensors file", bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > kMostHeader || length > bytes.size() - sizeof length)
-    bad(source, fmt::format("the safetensors header claims {} bytes, the file has {}",
-                            length, bytes.size()));
+    damaged_file(source,
+                 fmt::format("the safetensors header claims {} bytes, the file has {}",
+                             length, bytes.size()));
   const auto header_bytes = bytes.subspan(sizeof length, static_cast<std::size_t>(length));
   const auto data = bytes.subspan(sizeof length + static_cast<std::size_t>(length));
   const std::string_view text(reinterpret_cast<const char*>(header_bytes.data()),

@@ -7,17 +7,17 @@
 
 #include "core/check.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void bad(const std::string& source, const std::string& what) {
+[[noreturn]] void damaged_header(const std::string& source, const std::string& what) {
   throw Error(ErrorKind::bad_model, fmt::format("{}: safetensors header: {}", source, what),
               "the file is damaged or was made by a faulty program: make it again");
 }
 
-// Takes events instead of a tree: a tree would keep the last of two equal names silently,
+// Reads events instead of a tree: a tree would silently keep the last of two equal names
 // and would follow any nesting.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
@@ -28,7 +28,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool boolean(bool) override { unexpected("true or false"); }
   bool number_integer(number_integer_t) override { unexpected("a negative number"); }
   bool number_float(number_float_t, const string_t&) override {
-    unexpected("a number that is no size");
+    unexpected("a number that is not a size");
   }
   bool binary(binary_t&) override { unexpected("binary data"); }
 
@@ -65,7 +65,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool key(string_t& value) override {
     auto& seen = depth_ == 1 ? names_ : keys_;
     if (!seen.insert(value).second)
-      bad(source_, fmt::format("'{}' stands there twice", value));
+      damaged_header(source_, fmt::format("'{}' is there twice", value));
     (depth_ == 1 ? name_ : key_) = value;
     return true;
   }
@@ -73,7 +73,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool end_object() override {
     if (depth_ == 2 && !in_metadata_ &&
         keys_ != std::set<std::string>{"data_offsets", "dtype", "shape"})
-      bad(source_,
+      damaged_header(
+          source_,
           fmt::format("tensor '{}' must have dtype, shape and data_offsets", name_));
     --depth_;
     return true;
@@ -98,13 +99,13 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    bad(source_, fmt::format("no valid JSON at byte {}", position));
+    damaged_header(source_, fmt::format("not valid JSON at byte {}", position));
   }
 
  private:
   [[noreturn]] void unexpected(std::string_view what) const {
     const std::string where = depth_ < 2 ? name_ : name_ + "." + key_;
-    bad(source_, fmt::format("{} where none belongs (at '{}')", what, where));
+    damaged_header(source_, fmt::format("{} where none is allowed (at '{}')", what, where));
   }
 
   SafetensorsHeader& header_;
@@ -127,4 +128,4 @@ SafetensorsHeader parse_safetensors_header(std::string_view json,
   return header;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,18 +1,21 @@
+#include "fmd/formats/undo.h"
+
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "core/check.h"
 #include "fmd/core/bytes.h"
-#include "fmd/core/file.h"
-#include "fmd/formats/model_file.h"
+#include "fmd/core/hash.h"
 
 namespace fmd {
 namespace {
 
 constexpr std::string_view kMagic = "fmd undo 1\n";
-constexpr std::uint64_t kJoin = 24;  // what a range costs: nearer ranges are one
+constexpr std::uint64_t kJoin = 24;  // bytes that a range costs: nearer ranges are joined
 
 // `length` bytes of the new file at `offset` were old[from, from + old_length).
-struct Range {
+struct UndoRange {
   std::uint64_t offset, length, from, old_length;
 };
 
@@ -30,9 +33,9 @@ std::uint64_t common_end(std::span<const std::uint8_t> a, std::span<const std::u
   return n;
 }
 
-std::vector<Range> same_length_ranges(std::span<const std::uint8_t> original,
-                                      std::span<const std::uint8_t> changed) {
-  std::vector<Range> ranges;
+std::vector<UndoRange> same_length_ranges(std::span<const std::uint8_t> original,
+                                          std::span<const std::uint8_t> changed) {
+  std::vector<UndoRange> ranges;
   for (std::uint64_t i = 0; i < changed.size(); ++i) {
     if (original[i] == changed[i]) continue;
     if (!ranges.empty() && i - (ranges.back().offset + ranges.back().length) < kJoin) {
@@ -44,8 +47,8 @@ std::vector<Range> same_length_ranges(std::span<const std::uint8_t> original,
   return ranges;
 }
 
-std::vector<Range> find_ranges(std::span<const std::uint8_t> original,
-                               std::span<const std::uint8_t> changed) {
+std::vector<UndoRange> find_ranges(std::span<const std::uint8_t> original,
+                                   std::span<const std::uint8_t> changed) {
   if (original.size() == changed.size()) return same_length_ranges(original, changed);
   const std::uint64_t shorter = std::min(original.size(), changed.size());
   const std::uint64_t first = common(original, changed);
@@ -69,7 +72,7 @@ Bytes make_undo(std::span<const std::uint8_t> original,
   out.put(static_cast<std::uint64_t>(original.size()));
   const auto ranges = find_ranges(original, changed);
   out.put(static_cast<std::uint64_t>(ranges.size()));
-  for (const Range& range : ranges) {
+  for (const UndoRange& range : ranges) {
     out.put(range.offset);
     out.put(range.length);
     out.put_array(original.subspan(range.from, range.old_length));
@@ -82,7 +85,7 @@ Bytes apply_undo(std::span<const std::uint8_t> undo,
   ByteReader in(undo, "undo");
   std::string magic(kMagic.size(), '\0');
   in.get_raw(magic.data(), magic.size());
-  if (magic != kMagic) damaged("this is no undo file");
+  if (magic != kMagic) damaged("this is not an undo file");
   const auto hash_changed = in.get<Hash>();
   const auto hash_original = in.get<Hash>();
   const auto length = in.get<std::uint64_t>();
@@ -91,7 +94,7 @@ Bytes apply_undo(std::span<const std::uint8_t> undo,
                 "undo: the model is not the file that this undo file belongs to",
                 "give the file that debias wrote, unchanged");
   }
-  if (length > changed.size() + undo.size()) damaged("the original's length cannot be");
+  if (length > changed.size() + undo.size()) damaged("the original's length is impossible");
   Bytes original;
   std::uint64_t at = 0;
   for (auto count = in.get<std::uint64_t>(); count > 0; --count) {

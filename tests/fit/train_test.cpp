@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "support/problems.h"
 

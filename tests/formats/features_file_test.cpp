@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/formats/safetensors.h"
 #include "support/close.h"
 #include "support/folder.h"

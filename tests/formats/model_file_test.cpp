@@ -7,10 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/data/csv.h"
 #include "fmd/formats/safetensors.h"
+#include "fmd/formats/undo.h"
 #include "fmd/model/mlp_head.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "support/problems.h"
 
@@ -195,7 +197,7 @@ TEST(ModelFile, KindsThatCannotBeOpenedAreNamed) {
   expect("\x89HDF\r\n\x1a\n", "HDF5");
   EXPECT_ERROR(parse_model(Bytes{}, "f"), ErrorKind::bad_model, "empty");
   EXPECT_ERROR(parse_model(bytes_of("age,sex\n1,2\n"), "f"), ErrorKind::bad_model,
-               "no model file");
+               "not a model file");
 }
 
 TEST(Model, HashesCoverInputsAndLabel) {

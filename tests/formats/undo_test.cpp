@@ -1,7 +1,8 @@
+#include "fmd/formats/undo.h"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "fmd/formats/model_file.h"
 #include "support/close.h"
 
 namespace fmd {

@@ -1,24 +1,27 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
-#include "fmd/model/head.h"
 
 namespace fmd {
+
+class Head;
+struct Rows;
 
 struct AdamOptions {
   double l2 = -1;               // of F; -1 = 1/n
   int epochs = 200;             // at most; >= 1
   Index batch = 256;            // rows in one step; >= 1
   double learning_rate = 1e-3;  // > 0
-  // Share of the rows that is held back to tell when to stop; 0 = none: all epochs are run.
-  // In [0, .5].
+  // Share of the rows that is held back to decide when to stop; 0 = none: all epochs are
+  // run. In [0, .5].
   double validation = 0.1;
   int patience = 10;  // stop after so many epochs without a lower validation loss; >= 1
-  // Called after every `watch_steps` steps, counted from the start, with the parameters as
-  // they are; what it answers false to is the result.
+  // Called after every `watch_steps` steps, counted from the start, with the parameters of
+  // that step. When it returns false, training stops, and these parameters are the result.
   Index watch_steps = 0;  // >= 0; 0 = never
   std::function<bool(Index step, const Vector& theta)> watch = {};
 };
@@ -26,15 +29,15 @@ struct AdamOptions {
 enum class AdamStatus {
   not_run,
   stopped_early,  // the validation loss stopped falling; its lowest point is the result
-  all_epochs,     // done; with a validation share its lowest point is the result
+  all_epochs,     // done; with held back rows the lowest validation loss is the result
   told_to_stop,   // by `watch`
-  diverged,       // the loss became infinite or NaN; what was there before is the result
+  diverged,       // the loss became infinite or NaN; the last good point is the result
 };
 
 struct AdamSummary {
   AdamStatus status = AdamStatus::not_run;
-  int epochs = 0;      // that were run
-  int best_epoch = 0;  // whose parameters are the result; 0 = the start
+  int epochs = 0;      // number of epochs that were run
+  int best_epoch = 0;  // the epoch that gave the result; 0 = the start
   Index validation_rows = 0;
   double validation_loss = 0;    // mean log loss there, of the result; NaN without rows
   double objective = 0;          // F of the result, over all rows
@@ -47,14 +50,14 @@ struct AdamResult {
   AdamSummary summary;
 };
 
-// Where training starts: normal weights of variance 2 / inputs in hidden layers and 1 /
-// inputs in the last, intercepts 0.
+// Where training starts: normal weights of variance 2 / inputs in hidden layers and
+// 1 / inputs in the last layer, intercepts 0.
 [[nodiscard]] Vector initial_theta(const Head& head, std::uint64_t seed);
 
 // Minimises F(theta) = (1/n) sum_i w_i L_i + (l2/2) |theta without intercepts|^2 for any
 // head by Adam (decay .9 and .999) over shuffled minibatches, with early stopping. The rows
-// held back, their order and the start are drawn from exec.seed; gradients are sums of
-// fixed pieces: same seed, same bits, for any number of threads. start empty =
+// held back, the order of rows and the start are drawn from exec.seed. Gradients are sums
+// of fixed pieces: same seed, same bits, for any number of threads. start empty =
 // initial_theta. Reports progress as "training". Throws Error(bad_option, bad_shape,
 // bad_data: no rows, or a label that is unknown).
 [[nodiscard]] AdamResult train_adam(const Head& head, const Rows& rows,

@@ -2,9 +2,11 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
-#include "fmd/model/head.h"
 
 namespace fmd {
+
+class LinearHead;
+struct Rows;
 
 struct TrainOptions {
   double l2 = -1;                   // of F; -1 = 1/n (scikit-learn's C = 1)
@@ -29,10 +31,11 @@ struct TrainResult {
   TrainSummary summary;
 };
 
-// The minimum of F for a linear head, by Newton's method: the first steps on a part of the
-// rows, then full gradients with a Hessian that is formed anew only when it stops paying.
-// Convex, so the answer does not depend on `start` beyond the tolerance. start empty =
-// zeros. Throws Error(bad_shape, bad_data: no rows, or a label that is unknown).
+// The minimum of F for a linear head, by Newton's method: the first steps use a part of the
+// rows, the others full gradients. The Hessian is formed again only when the old one no
+// longer helps. F is convex, so the answer does not depend on `start` beyond the tolerance.
+// start empty = zeros. Throws Error(bad_shape, bad_data: no rows, or a label that is
+// unknown).
 [[nodiscard]] TrainResult train_linear(const LinearHead& head, const Rows& rows,
                                        const TrainOptions& options, const Exec& exec,
                                        const Vector& start = {});

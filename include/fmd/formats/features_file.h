@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "fmd/core/file.h"
+#include "fmd/core/types.h"
 #include "fmd/data/attribute.h"
 #include "fmd/model/features.h"
 
 namespace fmd {
+
+class OutputFiles;
 
 // What a file of features says of itself.
 struct FeaturesNote {
@@ -24,7 +26,7 @@ struct FeaturesNote {
   std::vector<std::string> classes;
   std::string weight;                 // column of the weights; empty = none
   std::vector<Attribute> attributes;  // without a value for each row
-  Index seen = -1;                    // as Study has them
+  Index seen = -1;                    // this and the next two: the same as in Study
   double seen_by_chance = 0;
   Index missing_numbers = 0;
 };
@@ -42,8 +44,8 @@ struct FeaturesNote {
 // and metadata fmd.features with the note as JSON.
 class FeaturesFile {
  public:
-  // Throws Error(cannot_read) and Error(bad_model) for anything that a FeaturesWriter
-  // cannot have written; features, labels and groups themselves are looked at when they are
+  // Throws Error(cannot_read), and Error(bad_model) for anything that a FeaturesWriter
+  // cannot have written. Features, labels and groups themselves are checked when they are
   // read.
   [[nodiscard]] static FeaturesFile open(const std::filesystem::path& path);
   // The same from bytes that `keeper` keeps, aligned to 4.
@@ -71,10 +73,10 @@ class FeaturesFile {
   std::map<std::string, std::span<const std::uint8_t>> tensors_;
 };
 
-// Whether the bytes begin as a file of features does.
+// Whether the bytes begin like a file of features.
 [[nodiscard]] bool is_features_file(std::span<const std::uint8_t> bytes);
 
-// Writes such a file block after block; note.rows must be known before.
+// Writes such a file block after block. note.rows must be known from the start.
 class FeaturesWriter {
  public:
   FeaturesWriter(OutputFiles& files, std::filesystem::path target, FeaturesNote note);
@@ -83,8 +85,8 @@ class FeaturesWriter {
   // Throws Error(bad_shape).
   void add(const Features& X, std::span<const std::int32_t> y,
            std::span<const float> weight, const std::vector<Attribute>& attributes);
-  // Writes the head with what is known only now (seen, missing_numbers). Throws
-  // Error(bad_shape) when rows are missing.
+  // Writes the head with the figures that are known only at the end (seen,
+  // missing_numbers). Throws Error(bad_shape) when rows are missing.
   void finish(Index seen, double seen_by_chance, Index missing_numbers);
 
  private:
