@@ -49,7 +49,7 @@ Journal read_journal(const Path& path) {
     return journal;
   } catch (const Error&) {
     throw Error(ErrorKind::cannot_write,
-                fmt::format("{} is no journal of fmd, or a damaged one", path.string()),
+                fmt::format("{} is not a journal of fmd, or it is damaged", path.string()),
                 "move it away if no run was interrupted here, then run again");
   }
 }
@@ -86,16 +86,16 @@ void remove_note(const Path& target, const Path& out) {
   if (read_journal(path).out == out) disk::remove(path);
 }
 
-// The first file's note goes last: it is the first that a repeated run looks at, and it
-// leads to all others, also when this is stopped in the middle. Notes at `but` are left to
-// the caller.
+// The first file's note is removed last: a repeated run looks at it first, and it leads to
+// all others, also when this is stopped in the middle. The caller removes the note at
+// `but`.
 void remove_notes(const Journal& journal, const Path& but) {
   const auto& targets = journal.targets;
   for (auto target = targets.rbegin(); target != targets.rend(); ++target)
     if (*target != journal.out && *target != but) remove_note(*target, journal.out);
 }
 
-// Steps 3 and 4. `notes` are the locks on notes of our own, released when the list is gone.
+// Steps 3 and 4. `notes` are the locks on our own notes, released when the list is gone.
 void finish(const Journal& journal, std::vector<disk::File> notes) {
   for (const Path& target : journal.targets) {
     const Path temporary = temporary_of(target);
@@ -183,8 +183,8 @@ void finish_pending(const Path& target) {
   // A note: without its list the run was killed before step 2, or the set is finished.
   finish_list(journal.out);
   try {
-    remove_notes(journal, target);  // who came for this file may never look at the others
-  } catch (const Error&) {          // nor be hindered by them
+    remove_notes(journal, target);  // nobody may ever look at the other files
+  } catch (const Error&) {          // their notes must not hinder this file
   }
   if (disk::is_at(found, journal_of(target))) disk::remove(journal_of(target));
 }
@@ -194,7 +194,7 @@ disk::File claim_temporary(const Path& target) {
   for (;;) {
     disk::File file = disk::create(path);
     if (file.is_open()) {
-      // Somebody who took it for a dead run's between these two calls removes it at once.
+      // Between these two calls another run may take it for a dead run's and remove it.
       static_cast<void>(disk::lock(file, true));
       if (disk::is_at(file, path)) return file;
       continue;

@@ -58,7 +58,7 @@ HessianProduct::HessianProduct(const LinearHead& head, const Rows& rows,
   slopes_ = std::move(kept);
 }
 
-// What S needs of each row: w p (1 - p) for one output, else the probabilities and w.
+// What S needs of each row: w p (1 - p) for one output, otherwise the probabilities and w.
 Matrix HessianProduct::block_slopes(const FeatureBlock& block, Index b) const {
   if (slopes_.size() > 0) return slopes_.middleRows(b * kBlockRows, block.rows);
   Matrix z;

@@ -21,7 +21,7 @@ namespace fmd {
 namespace {
 
 constexpr Index kPreconditionerRows = 1000;
-constexpr Index kPreconditionerShare = 100;  // one of so many rows, where that is more
+constexpr Index kPreconditionerShare = 100;  // one row of this many, when that is more
 
 // Heads with hidden layers, and solvers that use products alone.
 constexpr Index kMostFormed = 4000;  // parameters
@@ -31,6 +31,7 @@ constexpr double kProductsDampingShare = 1e-2;  // of the mean eigenvalue
 constexpr Index kLanczosSteps = 20, kProbes = 4;
 constexpr double kAboveLargest = 1.05;  // Ritz values come from below
 
+// What a solver for a linear head works on.
 struct Setting {
   const LinearHead& head;
   const Rows& rows;
@@ -49,8 +50,8 @@ struct Setting {
                                          rows.size() / kPreconditionerShare});
     return std::min(wanted, rows.size());
   }
-  // Of cg, for the choice of the solver. The eigenvalues of a preconditioned H lie within
-  // 2 sqrt(p/m) of 1 when the sample has m >> p rows; a smaller sample promises little.
+  // Steps of cg, for the choice of the solver. The eigenvalues of a preconditioned H lie
+  // within 2 sqrt(p/m) of 1 when the sample has m >> p rows. A smaller sample helps little.
   [[nodiscard]] double expected_steps() const {
     const double ratio = std::sqrt(static_cast<double>(sample_size()) /
                                    static_cast<double>(head.parameters()));
@@ -74,9 +75,9 @@ void validate(const Setting& s) {
   require_size("curvature", "a row of features", s.rows.X->cols(), s.head.inputs());
 }
 
-// Multiply-adds of both ways, by the entries of the first block's rows. Those of a pass
-// over dense rows take about four times as long as those of a matrix product: they wait for
-// memory and turn floats into doubles.
+// Compares the multiply-adds of both solvers, by the entries of the first block's rows. One
+// in a pass over dense rows takes about four times as long as one in a matrix product: it
+// waits for memory and turns floats into doubles.
 Solver cheaper(const Setting& s) {
   Scratch scratch;
   const FeatureBlock block = s.rows.block(0, scratch);
@@ -107,7 +108,7 @@ std::string describe(const Setting& s, const char* kind, Index rows) {
                      o.damping.external);
 }
 
-// The factor of that description from the cache, or made and kept there.
+// The factor of that description: from the cache, or made now and kept there.
 template <typename Make>
 Factor cached_or(const Setting& s, const std::string& rest, bool& cached,
                  const Make& make) {
@@ -150,8 +151,8 @@ Matrix sample_hessian(const Setting& s, const CurvatureSample& sample) {
   return hessian(s.head, drawn, s.theta, options, s.exec);
 }
 
-// The factor of H over the drawn rows and the damping that H is to have. Without ridge it
-// takes a factor to tell whether there has to be any.
+// The factor of H over the drawn rows and the damping of H. Without ridge a factor is
+// needed to know whether H needs damping.
 Factor preconditioner(const Setting& s, const Vector& traces, double mean) {
   const Matrix H = sample_hessian(s, draw_by_trace(traces, s.sample_size()));
   const DampingOptions& asked = s.options.damping;
@@ -160,7 +161,7 @@ Factor preconditioner(const Setting& s, const Vector& traces, double mean) {
   const double damping = asked.damping >= 0 ? asked.damping
                          : asked.external   ? kExternalShare * mean
                                             : 0;
-  double added = damping;  // a sample may need more than H does
+  double added = damping;  // a sample may need more than H
   for (int tries = 0; tries < 20; ++tries) {
     Matrix L = H;
     L.diagonal().array() += added;
@@ -209,11 +210,12 @@ void validate_products(const Head& head, const CurvatureOptions& o, Solver solve
   require_option(o.lissa_scale >= 0 && std::isfinite(o.lissa_scale), "curvature",
                  "lissa_scale", o.lissa_scale, ">= 0");
   if (solver == Solver::cholesky && head.parameters() > kMostFormed)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("curvature: a matrix of {} parameters is not formed for hidden "
-                            "layers, at most {}",
-                            head.parameters(), kMostFormed),
-                "use the solver cg");
+    throw Error(
+        ErrorKind::unsupported,
+        fmt::format("curvature: with hidden layers the matrix is formed for at most "
+                    "{} parameters, the head has {}",
+                    kMostFormed, head.parameters()),
+        "use the solver cg");
 }
 
 // The damping that is asked for, or the rule's.

@@ -16,7 +16,8 @@
 namespace fmd {
 namespace {
 
-// Rows whose gradient one thread works out. Part of the result's definition, as blocks are.
+// Rows whose gradient one thread computes. Like a block, this number is part of the
+// result's definition.
 constexpr Index kPieceRows = 128;
 
 void validate(const Head& head, const Rows& rows, const AdamOptions& o,
@@ -98,7 +99,7 @@ double mean_loss(const Head& head, const Rows& rows, const Vector& theta,
   return sum[0] / sum[1];
 }
 
-// One pass over the rows in an order of its own; false when the watcher ended it.
+// One pass over the rows in a new order; false when the watcher ended it.
 bool run_epoch(const Head& head, const Rows& rows, const std::vector<Index>& numbers,
                const AdamOptions& options, double l2, int epoch, const Exec& exec,
                AdamRule& adam, Vector& theta) {

@@ -8,8 +8,8 @@
 
 namespace fmd::internal {
 
-// The inverse of a Hessian that was exact some steps ago, corrected by the steps since
-// (BFGS, two loops): each gradient pass also pays for what it tells about the curvature.
+// The inverse of a Hessian that was exact some steps ago, corrected by the steps since then
+// (BFGS, two loops): each gradient pass also says something about the curvature.
 class QuasiNewton {
  public:
   using Solve = std::function<Vector(const Vector&)>;
@@ -17,7 +17,7 @@ class QuasiNewton {
   explicit QuasiNewton(Solve solve) : solve_(std::move(solve)) {}
 
   // step = theta_new - theta, change = the gradient's change. Steps without positive
-  // curvature (rounding) are passed over.
+  // curvature (rounding) are ignored.
   void add(Vector step, Vector change);
 
   // Approximately H^-1 g.

@@ -43,9 +43,9 @@ struct Problem {
     const Matrix H = hessian(head, rows, theta, options, exec);
     std::shared_ptr<const InverseHessian> inverse = make_cholesky(H);
     if (inverse->damping() == 0) return inverse;
-    // The rule's damping is made for answers, where it must hide what the rows do not tell;
-    // on the way to an optimum it only slows down, so the least that gives a factor is
-    // better.
+    // The rule's damping is made for answers, where it must hide what the rows do not show.
+    // On the way to an optimum it only slows down, so the smallest damping that gives a
+    // factor is better.
     const double least = kLeastDamping * H.trace() / static_cast<double>(H.rows());
     try {
       if (least > 0) return make_cholesky(H, {.damping = least});
@@ -112,8 +112,8 @@ void minimise(const Problem& problem, double target, int most, State& state,
   }
 }
 
-// One row out of each stretch of equal length, at a random place: spread like a grid, blind
-// to periods in the order of rows.
+// One row out of each stretch of equal length, at a random place: spread like a grid, but
+// not disturbed by periods in the order of rows.
 std::vector<Index> sample_rows(const Rows& rows, Index count) {
   Rng rng(1, "train sample");
   std::vector<Index> sample;
@@ -163,9 +163,10 @@ Sample take_sample(const Rows& rows, Index count) {
   return sample;
 }
 
-// A start near the optimum from samples of a few thousand rows, then four times as many
-// ...: each step costs its sample, and each sample is as far from the next as chance makes
-// it. Kept when F agrees, with the curvature of the largest sample.
+// A start near the optimum: first from a sample of a few thousand rows, then of four times
+// as many, and so on. A step costs as much as its sample, and the optima of two samples
+// differ only by chance. The start is kept when it lowers F, with the curvature of the
+// largest sample.
 void start_on_samples(const Problem& problem, State& state, Curvature& curvature) {
   const Index size = problem.rows.size();
   Index count = std::max<Index>(kSampleRows, 10 * problem.head.parameters());
@@ -191,8 +192,8 @@ void start_on_samples(const Problem& problem, State& state, Curvature& curvature
   }
 }
 
-// The class mean of softmax parameters changes no probability and only costs ridge; without
-// it every gradient has class sum 0, as the gauge term needs.
+// The class mean of softmax parameters changes no probability and only costs ridge. Without
+// it every gradient has class sum 0, which the gauge term needs.
 void centre(const LinearHead& head, Vector& theta) {
   if (head.outputs() == 1) return;
   Eigen::Map<Matrix> W(theta.data(), head.outputs(), head.inputs() + 1);
@@ -225,8 +226,8 @@ Vector class_weights(const LinearHead& head, const Rows& rows) {
   return total;
 }
 
-// Where F has no minimum (classes that a hyperplane separates, without ridge), the gradient
-// vanishes on the way to infinity as well; but Newton's step does not.
+// F may have no minimum (classes that a hyperplane separates, without ridge). Then the
+// gradient vanishes on the way to infinity too, but Newton's step does not.
 bool runs_away(const Problem& problem, const State& state) {
   const Vector step = problem.inverse(state.theta)->apply(state.F.gradient).x.col(0);
   const double size = state.theta.lpNorm<Eigen::Infinity>();

@@ -7,8 +7,7 @@
 
 namespace fmd::internal {
 
-// What every way of training asks of its rows and of where it starts (empty = nowhere
-// given).
+// What every kind of training needs of its rows and its start (empty = no start given).
 inline void require_training(const Head& head, const Rows& rows, const Vector& start) {
   if (rows.X == nullptr || rows.size() == 0)
     throw Error(ErrorKind::bad_data, "train: there are no rows", "give at least one row");

@@ -124,7 +124,7 @@ std::span<const float> FeaturesFile::weights(Index first, Index count) const {
   const auto part = values_of<float>(tensors_.at("weight")).subspan(at(first), at(count));
   for (const float w : part)
     if (!(w >= 0 && std::isfinite(w)))
-      damaged_features(source_, "a weight is no number >= 0");
+      damaged_features(source_, "a weight is not a number >= 0");
   return part;
 }
 

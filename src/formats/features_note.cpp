@@ -38,7 +38,7 @@ Attribute read_one(const Json& json, const std::string& source) {
   if (!cells.is_array() || !cuts.is_array() || !reference.is_number_integer())
     reader.fail("cells, cuts and reference must be two lists and a whole number");
   for (const Json& cut : cuts) {
-    if (!cut.is_number()) reader.fail("a cut is no number");
+    if (!cut.is_number()) reader.fail("a cut is not a number");
     a.cuts.push_back(cut.get<double>());
   }
   for (const Json& value : cells) {
@@ -107,10 +107,10 @@ FeaturesNote features_note_from_json(const std::string& text, const std::string&
   note.missing_numbers = reader.count("missing_numbers");
   if (note.cols < 1 || note.cols > std::numeric_limits<std::int32_t>::max() ||
       note.places > note.cols)
-    reader.fail("cols and places cannot be");
+    reader.fail("cols or places is not allowed");
   const auto attributes = json.find("attributes");
   if (attributes == json.end() || !attributes->is_array())
-    reader.fail("attributes is no list");
+    reader.fail("attributes is not a list");
   for (const Json& one : *attributes) note.attributes.push_back(read_one(one, source));
   return note;
 }

@@ -91,7 +91,7 @@ std::vector<double> finite_numbers(const Safetensors& file, const std::string& n
   return values;
 }
 
-// Two classes may be a sigmoid or a softmax; the tensor tells which.
+// Two classes may be a sigmoid or a softmax; the shape of the tensor shows which.
 Index output_count(const Safetensors& file, const std::string& weight, Index classes,
                    const std::string& source) {
   const std::vector<Index>& shape = tensor(file, weight, source).shape;
@@ -125,7 +125,7 @@ HeadShape read_shape(const Safetensors& file, const std::string& source) {
   return shape;
 }
 
-// Every width is that of a tensor in the file before memory is taken for it.
+// Memory is taken only for widths that a tensor in the file has.
 void read_head(const Safetensors& file, const std::string& source, Model& model) {
   const auto classes = static_cast<Index>(model.task.classes.size());
   if (classes < 2)

@@ -67,7 +67,7 @@ void require_safetensors(std::span<const std::uint8_t> bytes, const std::string&
     unsupported(source, xgboost ? "an XGBoost model" : "a JSON file", kUseScores);
   }
   if (seems_onnx(text)) unsupported(source, "an ONNX model", kUseScores);
-  throw Error(ErrorKind::bad_model, fmt::format("{}: this is no model file", source),
+  throw Error(ErrorKind::bad_model, fmt::format("{}: this is not a model file", source),
               "give a .safetensors file that fmd train has written");
 }
 

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
               "the file is damaged or was made by a faulty program: make it again");
 }
 
-// Takes events instead of a tree: a tree would keep the last of two equal names silently,
+// Reads events instead of a tree: a tree would silently keep the last of two equal names
 // and would follow any nesting.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
@@ -28,7 +28,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool boolean(bool) override { unexpected("true or false"); }
   bool number_integer(number_integer_t) override { unexpected("a negative number"); }
   bool number_float(number_float_t, const string_t&) override {
-    unexpected("a number that is no size");
+    unexpected("a number that is not a size");
   }
   bool binary(binary_t&) override { unexpected("binary data"); }
 
@@ -65,7 +65,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool key(string_t& value) override {
     auto& seen = depth_ == 1 ? names_ : keys_;
     if (!seen.insert(value).second)
-      damaged_header(source_, fmt::format("'{}' stands there twice", value));
+      damaged_header(source_, fmt::format("'{}' is there twice", value));
     (depth_ == 1 ? name_ : key_) = value;
     return true;
   }
@@ -99,13 +99,13 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    damaged_header(source_, fmt::format("no valid JSON at byte {}", position));
+    damaged_header(source_, fmt::format("not valid JSON at byte {}", position));
   }
 
  private:
   [[noreturn]] void unexpected(std::string_view what) const {
     const std::string where = depth_ < 2 ? name_ : name_ + "." + key_;
-    damaged_header(source_, fmt::format("{} where none belongs (at '{}')", what, where));
+    damaged_header(source_, fmt::format("{} where none is allowed (at '{}')", what, where));
   }
 
   SafetensorsHeader& header_;

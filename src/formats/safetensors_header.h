@@ -10,7 +10,7 @@
 
 namespace fmd::internal {
 
-// What a safetensors header says, before anything of it is believed.
+// What a safetensors header says, before any of it is checked against the file.
 struct SafetensorsHeader {
   struct Entry {
     std::string dtype;
@@ -22,7 +22,7 @@ struct SafetensorsHeader {
 };
 
 // Throws Error(bad_model): not JSON, not UTF-8, too deep, a name twice, a key that is
-// missing, unknown or of the wrong kind, numbers that are no sizes.
+// missing, unknown or of the wrong kind, numbers that are not sizes.
 [[nodiscard]] SafetensorsHeader parse_safetensors_header(std::string_view json,
                                                          const std::string& source);
 

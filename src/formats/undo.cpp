@@ -85,7 +85,7 @@ Bytes apply_undo(std::span<const std::uint8_t> undo,
   ByteReader in(undo, "undo");
   std::string magic(kMagic.size(), '\0');
   in.get_raw(magic.data(), magic.size());
-  if (magic != kMagic) damaged("this is no undo file");
+  if (magic != kMagic) damaged("this is not an undo file");
   const auto hash_changed = in.get<Hash>();
   const auto hash_original = in.get<Hash>();
   const auto length = in.get<std::uint64_t>();

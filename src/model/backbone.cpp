@@ -5,9 +5,9 @@
 namespace fmd {
 namespace {
 
-// Dense rows are faster when at least half of the entries are there: one entry a column,
-// whatever the rows hold. The encoder alone decides, never the rows: both sides of a pair
-// must be summed in the same order, or equal answers would differ in their last bits.
+// Dense rows are faster when at least half of the entries are there: one entry for each
+// column. The encoder alone decides, never the rows: both sides of a pair must be summed in
+// the same order, otherwise equal answers would differ in their last bits.
 bool dense(const Encoder& encoder) {
   return 2 * static_cast<Index>(encoder.columns().size()) >= encoder.features();
 }

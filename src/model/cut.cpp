@@ -6,7 +6,8 @@
 namespace fmd {
 namespace {
 
-// Outputs of a hidden layer, with the features they were made from: a flip changes those.
+// Outputs of a hidden layer, and the features that they were made from: a flip changes
+// those.
 class LayerFeatures final : public Features {
  public:
   LayerFeatures(std::unique_ptr<Features> values, std::unique_ptr<Features> below)

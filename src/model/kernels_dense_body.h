@@ -143,7 +143,7 @@ FMD_TARGET void dense_logits(const float* x, Index rows, Index d, const AlignedR
 
 // Adds the rows' multiples to K outputs' sums of J vectors of features, which stay in
 // registers while the rows pass by. `rest` is the number of features in the only vector
-// when the row ends in it, else 0.
+// when the row ends in it, otherwise 0.
 template <int K, int J>
 FMD_INLINE void outer(const float* x, Index rows, Index d, Index rest, const double* h,
                       Index outputs, double* g, Index stride) {

@@ -13,7 +13,7 @@ namespace {
 constexpr Index kFirstList = 8, kLongestList = 256;  // near candidates of each query
 constexpr double kFar = std::numeric_limits<double>::infinity();
 
-// What a query asks for next: a candidate, or (row = -1) to have its list extended.
+// What a query asks for next: a candidate, or (row = -1) a longer list.
 struct Wish {
   double distance;
   Index query, row;
@@ -84,7 +84,7 @@ class Greedy {
     }
   }
 
-  // Puts the query's next wish; it drops out where none is left.
+  // Puts the query's next wish into the queue. A query without a wish drops out.
   void ask(Index q) {
     const auto& list = list_[at(q)];
     MatchOutcome& outcome = matches_.outcome[at(q)];

@@ -65,7 +65,7 @@ MlpHead::MlpHead(std::vector<Index> widths, Activation activation)
     // BLAS counts in int.
     constexpr Index most = std::numeric_limits<std::int32_t>::max() - 1;
     require_option(width < most && below < most / width, "mlp head", "width", width,
-                   "less, for the width below it");
+                   "smaller, for the width of the layer below");
     start_.push_back(start_.back() + width * (below + 1));
   }
 }

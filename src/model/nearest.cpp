@@ -20,12 +20,12 @@ constexpr Index kCandidateRows = 1024;  // of one tile
 constexpr Index kTileQueries = 256;     // 1 MB of products: stays in the second-level cache
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-// Some rows, expanded, with what the product needs of them.
+// Some rows, expanded, and what the product needs of them.
 struct Side {
-  std::vector<float> x;         // as they are
+  std::vector<float> x;         // the features themselves
   std::vector<float> unit;      // cosine: divided by their lengths
   std::vector<double> squared;  // |x|^2
-  std::vector<float> add;       // candidates, euclidean: |x|^2; else zeros
+  std::vector<float> add;       // candidates, euclidean: |x|^2; otherwise zeros
   double longest = 0;           // largest |x|
 
   [[nodiscard]] const float* product_rows() const {
@@ -42,7 +42,7 @@ Side make_side(const Features& X, std::span<const Index> rows, Distance distance
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const float* x = side.x.data() + static_cast<Index>(i) * d;
     const double squared = nearest_kernels::dot(x, x, d);
-    // The tile is float32: what does not fit into it cannot be compared.
+    // The tile is float32: a longer row does not fit into it.
     if (!(squared < 1e36)) {
       throw Error(ErrorKind::bad_data,
                   fmt::format("neighbours: row {} is not finite or too long", rows[i] + 1),
@@ -72,7 +72,8 @@ struct Found {
   }
 };
 
-// The k best of one query so far, and the value in the tile from which on none can be.
+// The k best of one query so far, and the value in the tile that a better one stays
+// below.
 class Best {
  public:
   Best(Index k, Distance distance) : k_(at(k)), distance_(distance) {}

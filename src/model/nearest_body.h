@@ -31,7 +31,7 @@ FMD_INLINE float least(F v) {
   return a < b ? a : b;
 }
 
-// Most segments hold nothing near: one minimum over eight vectors tells.
+// Most segments hold nothing near: one minimum over eight vectors shows it.
 FMD_TARGET Index first_below(const float* c, const float* add, Index from, Index count,
                              float limit) {
   Index j = from;

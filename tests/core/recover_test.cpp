@@ -171,7 +171,7 @@ TEST(Recover, AJournalThatIsNoneIsAnErrorAndIsKept) {
   const Folder folder;
   write_text(folder / "model", "m");
   write_text(folder / "model.fmd-journal", "hello");
-  EXPECT_ERROR(recover(folder / "model"), ErrorKind::cannot_write, "no journal of fmd");
+  EXPECT_ERROR(recover(folder / "model"), ErrorKind::cannot_write, "not a journal of fmd");
   EXPECT_EQ(read_text(folder / "model.fmd-journal"), "hello");
 }
 

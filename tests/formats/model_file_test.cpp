@@ -197,7 +197,7 @@ TEST(ModelFile, KindsThatCannotBeOpenedAreNamed) {
   expect("\x89HDF\r\n\x1a\n", "HDF5");
   EXPECT_ERROR(parse_model(Bytes{}, "f"), ErrorKind::bad_model, "empty");
   EXPECT_ERROR(parse_model(bytes_of("age,sex\n1,2\n"), "f"), ErrorKind::bad_model,
-               "no model file");
+               "not a model file");
 }
 
 TEST(Model, HashesCoverInputsAndLabel) {
