@@ -67,7 +67,8 @@ def make(name: str, packages: Packages) -> int:
             return 0
     told = log.read_text(encoding="utf-8", errors="replace")
     if REFUSAL.search(told):
-        print(f"skipped: {name} needs {' '.join(packages.whole + packages.alone)} from PyPI, download refused", file=sys.stderr)
+        names = " ".join(packages.whole + packages.alone)
+        print(f"skipped: {name} needs {names} from PyPI, download refused", file=sys.stderr)
         return REFUSED
     sys.stderr.write(told)
     return 1
