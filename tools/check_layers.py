@@ -172,7 +172,7 @@ def is_private(one: Declaration, public_names: set[str]) -> bool:
     if one.text == "using namespace internal" or (FORWARD.match(one.text) and not one.body):
         return True
     match = TYPE.match(one.text)
-    return bool(match) and match[1].split("::")[0] in public_names
+    return match is not None and match[1].split("::")[0] in public_names
 
 
 def check_private(root: Path) -> list[str]:

@@ -57,9 +57,9 @@ def make(name: str, packages: Packages) -> int:
     if not python.exists() and subprocess.run([sys.executable, "-m", "venv", python.parent.parent]).returncode:
         return 1
     with log.open("w", encoding="utf-8") as output:
-        for options, names in (([], packages.whole), (["--no-deps"], packages.alone)):
-            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1",
-                   "--timeout", "15", *options, *names]
+        for options, names in (("", packages.whole), ("--no-deps", packages.alone)):
+            pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1",
+                   "--timeout", "15", *options.split(), *names]
             if names and subprocess.run(pip, stdout=output, stderr=subprocess.STDOUT).returncode:
                 break
         else:
@@ -67,7 +67,8 @@ def make(name: str, packages: Packages) -> int:
             return 0
     told = log.read_text(encoding="utf-8", errors="replace")
     if REFUSAL.search(told):
-        print(f"skipped: {name} needs {' '.join(packages.whole + packages.alone)} from PyPI, download refused", file=sys.stderr)
+        wanted = " ".join(packages.whole + packages.alone)
+        print(f"skipped: {name} needs {wanted} from PyPI, download refused", file=sys.stderr)
         return REFUSED
     sys.stderr.write(told)
     return 1
