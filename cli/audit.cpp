@@ -9,13 +9,13 @@
 #include "fmd/data/table_stream.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit_stream.h"
-#include "fmd/pipeline/baseline.h"
+#include "fmd/pipeline/previous_model.h"
 #include "fmd/pipeline/scan.h"
 
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct AuditArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -35,32 +35,33 @@ void require_attributes(const Task& task) {
               "say whom to compare: --attribute COLUMN");
 }
 
-// The earlier model on the same rows; the earlier audit, when given, must be of it.
-BaselineReport compare_with_model(const Args& args, const Model& now, const Study& study,
-                                  const std::vector<std::optional<StudyPairs>>& pairs,
-                                  const AuditReport& report, const Exec& exec) {
-  const std::string& file = args.gate.baseline_model;
+// The previous model on the same rows. The previous audit, when given, must be of it.
+AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const Study& study,
+                                const std::vector<std::optional<StudyPairs>>& pairs,
+                                const AuditReport& report, const Exec& exec) {
+  const std::string& file = args.gate.previous_model;
   const std::string sha256 = file_sha256(file);
-  if (!args.gate.baseline.empty() &&
-      read_audit(args.gate.baseline).model_sha256 != sha256) {
+  if (!args.gate.previous.empty() &&
+      read_audit(args.gate.previous).model_sha256 != sha256) {
     throw Error(ErrorKind::wrong_model,
-                fmt::format("{} is not an audit of {}", args.gate.baseline, file),
-                "give the model that was audited then, or leave --baseline out");
+                fmt::format("{} is not an audit of {}", args.gate.previous, file),
+                "give the model that was audited then, or leave --previous out");
   }
-  BaselineReport baseline =
+  AuditChanges changes =
       compare_models(open_model(file), now, study, pairs, report, args.options, exec);
-  baseline.earlier.file = baseline.earlier.model =
+  changes.previous.file = changes.previous.model =
       std::filesystem::path(file).filename().string();
-  baseline.earlier.model_sha256 = sha256;
-  return baseline;
+  changes.previous.model_sha256 = sha256;
+  return changes;
 }
 
-AuditReport audit_a_model(const Args& args, const Exec& exec) {
+AuditReport audit_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
   model.task = with_limits(effective_task(model.task, args.common, args.flags), args.gate);
   require_attributes(model.task);
-  const bool earlier_model = !args.gate.baseline_model.empty();
-  const bool whole = earlier_model || args.options.neighbours > 0 || !streams(model.task);
+  const bool has_previous_model = !args.gate.previous_model.empty();
+  const bool whole =
+      has_previous_model || args.options.neighbours > 0 || !streams(model.task);
   StudyStream stream(model, model.task, args.data,
                      {.groups = args.groups,
                       .data_folder = data_folder(),
@@ -73,8 +74,8 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
     stream.next(study, "reading");
     const auto pairs = make_pairs(model, study, model.task, {}, exec);
     report = audit_model(model, study, pairs, args.options, exec);
-    if (earlier_model)
-      report.baseline = compare_with_model(args, model, study, pairs, report, exec);
+    if (has_previous_model)
+      report.since_previous = compare_with_model(args, model, study, pairs, report, exec);
   } else {
     report = audit_stream(model, stream, args.options, exec);
   }
@@ -91,7 +92,7 @@ struct ScoresTask {
   CsvOptions csv;
 };
 
-ScoresTask scores_task(const Args& args, const Exec& exec) {
+ScoresTask scores_task(const AuditArgs& args, const Exec& exec) {
   ScoresTask result;
   Task& task = result.task;
   CsvOptions& csv = result.csv;
@@ -120,13 +121,13 @@ ScoresTask scores_task(const Args& args, const Exec& exec) {
 }
 
 // All rows at once, with the groups of a second file.
-Table whole_scores(const Args& args, const CsvOptions& csv, const Exec& exec) {
+Table whole_scores(const AuditArgs& args, const CsvOptions& csv, const Exec& exec) {
   Table scores = read_table(args.scores, csv, exec);
   if (args.groups.file.empty()) return scores;
   return join_groups(scores, read_table(args.groups.file, csv, exec), args.groups.key);
 }
 
-AuditReport audit_scores_file(const Args& args, const Exec& exec) {
+AuditReport audit_scores_file(const AuditArgs& args, const Exec& exec) {
   auto [task, csv] = scores_task(args, exec);
   require_attributes(task);
   AuditReport report;
@@ -148,7 +149,7 @@ AuditReport audit_scores_file(const Args& args, const Exec& exec) {
   return report;
 }
 
-ScanReport scan_a_model(const Args& args, const Exec& exec) {
+ScanReport scan_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
   model.task = effective_task(model.task, args.common, args.flags);
   ScanReport report;
@@ -168,7 +169,7 @@ ScanReport scan_a_model(const Args& args, const Exec& exec) {
   return report;
 }
 
-ScanReport scan(const Args& args, const Exec& exec) {
+ScanReport scan(const AuditArgs& args, const Exec& exec) {
   if (args.scores.empty()) return scan_a_model(args, exec);
   const auto [task, csv] = scores_task(args, exec);
   ScanReport report;
@@ -182,15 +183,15 @@ ScanReport scan(const Args& args, const Exec& exec) {
   return report;
 }
 
-int run_scan(const Args& args) {
+int run_scan(const AuditArgs& args) {
   const GateArgs& gate = args.gate;
   const bool judged = !gate.fail_over.empty() || !gate.fail_under.empty() ||
-                      !gate.baseline.empty() || !gate.baseline_model.empty();
+                      !gate.previous.empty() || !gate.previous_model.empty();
   if (judged ||
       (!gate.format.empty() && gate.format != "screen" && gate.format != "json")) {
     throw Error(
         ErrorKind::bad_option,
-        "audit: --scan looks for suspects; it takes no limits, no baseline, and "
+        "audit: --scan looks for suspects; it takes no limits, no previous audit, and "
         "writes screen or json",
         "judge a column that it finds: fmd audit ... --attribute COLUMN --fail-over");
   }
@@ -207,29 +208,29 @@ int run_scan(const Args& args) {
   return 0;
 }
 
-void require_baseline(const Args& args) {
+void require_previous(const AuditArgs& args) {
   const GateArgs& gate = args.gate;
-  if (gate.fail_on_worse && gate.baseline.empty() && gate.baseline_model.empty()) {
+  if (gate.fail_on_worse && gate.previous.empty() && gate.previous_model.empty()) {
     throw Error(ErrorKind::bad_option,
                 "audit: --fail-on-worse needs something to compare with",
-                "give --baseline OLD.json or --baseline-model OLD.safetensors");
+                "give --previous OLD.json or --previous-model OLD.safetensors");
   }
-  if (!gate.baseline_model.empty() && !args.scores.empty()) {
+  if (!gate.previous_model.empty() && !args.scores.empty()) {
     throw Error(
         ErrorKind::bad_option,
-        "audit: --baseline-model needs MODEL and DATA, scores alone cannot be paired",
-        "give --baseline OLD.json");
+        "audit: --previous-model needs MODEL and DATA, scores alone cannot be paired",
+        "give --previous OLD.json");
   }
 }
 
 // The tests of gaps take their time: they are made where somebody sees them.
-bool shows_tests(const Args& args) {
+bool shows_tests(const AuditArgs& args) {
   const std::string& format = args.gate.format;
   return args.common.json || !args.metrics.empty() || format == "json" ||
          (format.empty() && !args.out.empty());
 }
 
-int run(Args args) {
+int run_audit(AuditArgs args) {
   if (shows_tests(args)) args.options.permutations = args.permutations;
   args.scanned.confidence = args.options.confidence;
   args.scanned.include_rows = args.options.include_rows;
@@ -239,17 +240,18 @@ int run(Args args) {
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
   if (args.scan) return run_scan(args);
-  require_baseline(args);
+  require_previous(args);
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
   const std::vector<std::string> shown = metric_names(args.metrics);
-  std::optional<EarlierAudit> earlier;
-  if (!args.gate.baseline.empty()) earlier = read_audit(args.gate.baseline);
+  std::optional<PreviousAudit> previous;
+  if (!args.gate.previous.empty()) previous = read_audit(args.gate.previous);
   AuditReport report = args.scores.empty() ? audit_a_model(args, session.exec())
                                            : audit_scores_file(args, session.exec());
-  if (earlier && !report.baseline)
-    report.baseline = compare_audits(*earlier, parse_audit(to_json(report), "this audit"));
+  if (previous && !report.since_previous)
+    report.since_previous =
+        compare_audits(*previous, parse_audit(to_json(report), "this audit"));
   report.shown = shown;
   const std::string& format = args.gate.format;
   if (!args.out.empty()) {
@@ -265,7 +267,7 @@ int run(Args args) {
 }  // namespace
 
 void add_audit(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<AuditArgs>();
   auto* cmd =
       app.add_subcommand("audit", "Measure bias per attribute, with intervals and limits");
   cmd->add_option("model", args->model, "Model file");
@@ -336,12 +338,12 @@ Examples
   fmd audit income.safetensors test.csv --fail-over co:sex=.02
   fmd audit income.safetensors test.csv --attribute age:4
   fmd audit income.safetensors test.csv --scan
-  fmd audit new.safetensors test.csv --baseline-model old.safetensors --fail-on-worse
+  fmd audit new.safetensors test.csv --previous-model old.safetensors --fail-on-worse
   fmd audit income.safetensors test.csv --attribute race --pairs match
   fmd pairs test.csv --flip sex -o flipped.csv        then score flipped.csv and test.csv
   fmd audit --scores scored.csv --pair-scores flipped_scored.csv --label income \
       --positive ">50000" --attribute sex)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_audit(*args); });
 }
 
 }  // namespace fmd::cli

@@ -216,6 +216,13 @@ std::string now_utc() {
   return text;
 }
 
+std::string with_commas(Index count) {
+  std::string digits = std::to_string(count);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
 Work& chosen_work() {
   static Work work;
   return work;

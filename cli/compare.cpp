@@ -13,7 +13,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct CompareArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -35,7 +35,7 @@ std::vector<std::string> names_in(const std::string& list) {
 }
 
 // Without a model: the task of a data set by name, or label and classes of the table.
-void read_table_and_task(const Args& args, const Exec& exec, CompareInput& input) {
+void read_table_and_task(const CompareArgs& args, const Exec& exec, CompareInput& input) {
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
   Task task;
@@ -62,7 +62,7 @@ void read_table_and_task(const Args& args, const Exec& exec, CompareInput& input
   input.task = std::move(task);
 }
 
-CompareInput read_input(const Args& args, const Exec& exec) {
+CompareInput read_input(const CompareArgs& args, const Exec& exec) {
   CompareInput input;
   input.data_sha256 = file_sha256(args.data);
   if (args.model.empty()) {
@@ -100,7 +100,7 @@ NamedFile named_file(const std::string& flag, const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-void read_outside(const Args& args, CompareInput& input) {
+void read_outside(const CompareArgs& args, CompareInput& input) {
   for (const std::string& text : args.scores) {
     const NamedFile scores = named_file("--with-scores", text);
     input.outside.push_back({scores.name, read_data(scores.file)});
@@ -127,7 +127,7 @@ std::string split_csv(const std::vector<std::string>& parts) {
   return csv;
 }
 
-int run(const Args& args) {
+int run_compare(const CompareArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
@@ -157,7 +157,7 @@ int run(const Args& args) {
   return 0;
 }
 
-constexpr const char* kFooter = R"(
+constexpr const char* kCompareFooter = R"(
 Examples
   fmd compare data:adult --attribute sex -o compare.json
   fmd compare loans.csv --label deny --favorable no --attribute race \
@@ -167,7 +167,7 @@ Examples
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<CompareArgs>();
   auto& o = args->options;
   auto* cmd = app.add_subcommand(
       "compare", "Every method on the same rows: figures, intervals, times, needs");
@@ -197,8 +197,8 @@ void add_compare(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
-  cmd->footer(kFooter);
-  on_run(*cmd, [args] { return run(*args); });
+  cmd->footer(kCompareFooter);
+  on_run(*cmd, [args] { return run_compare(*args); });
 }
 
 }  // namespace fmd::cli

@@ -10,7 +10,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct DebiasArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -22,7 +22,7 @@ struct Args {
 };
 
 // --attribute names what is repaired; the task's other attributes are still measured.
-DebiasOptions complete_options(const Args& args, Task& task) {
+DebiasOptions complete_options(const DebiasArgs& args, Task& task) {
   DebiasOptions options = args.options;
   const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
   for (const std::string& text : asked)
@@ -46,7 +46,7 @@ DebiasOptions complete_options(const Args& args, Task& task) {
 }
 
 // Fail before the work, not after it.
-void require_writable(const Args& args, const DebiasFiles& names) {
+void require_writable(const DebiasArgs& args, const DebiasFiles& names) {
   recover(names.out);
   if (std::filesystem::exists(args.out) &&
       std::filesystem::equivalent(args.out, args.model)) {
@@ -60,7 +60,7 @@ void require_writable(const Args& args, const DebiasFiles& names) {
     check.reserve(*path);
 }
 
-void read_tables(const Args& args, DebiasInput& input) {
+void read_tables(const DebiasArgs& args, DebiasInput& input) {
   const auto read = [&](const std::string& file, std::string& sha256) {
     sha256 = file_sha256(file);
     return read_for(input.model, input.model.task, file, args.groups);
@@ -73,7 +73,7 @@ void read_tables(const Args& args, DebiasInput& input) {
     input.groups = {args.groups.file, file_sha256(args.groups.file), args.groups.key};
 }
 
-int run(const Args& args) {
+int run_debias(const DebiasArgs& args) {
   const Session session(args.common);
   const DebiasFiles names(args.out);
   require_writable(args, names);
@@ -113,7 +113,7 @@ int run(const Args& args) {
   return 0;
 }
 
-constexpr const char* kFooter = R"(
+constexpr const char* kDebiasFooter = R"(
 80 % of DATA give the edit, 20 % choose, --test reports. --attribute names what is repaired (all
 that the model reads when left out); the task's other attributes are measured beside it. No
 candidate that meets the rule: exit 1 and nothing is written. step, remove and replace are Newton
@@ -129,7 +129,7 @@ Examples
   fmd verify repaired.safetensors.receipt.json
   fmd undo repaired.safetensors.receipt.json -o income.safetensors)";
 
-void add_files(CLI::App& cmd, Args& args) {
+void add_files(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_option("model", args.model, "Model to repair (never overwritten)")->required();
   cmd.add_option("data", args.data, "Labelled rows that the model was not trained on")
       ->required();
@@ -142,7 +142,7 @@ void add_files(CLI::App& cmd, Args& args) {
   cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
 }
 
-void add_choice(CLI::App& cmd, Args& args) {
+void add_choice(CLI::App& cmd, DebiasArgs& args) {
   auto& o = args.options;
   auto* target =
       cmd.add_option("--target", args.target,
@@ -163,7 +163,7 @@ void add_choice(CLI::App& cmd, Args& args) {
       ->capture_default_str();
 }
 
-void add_solve(CLI::App& cmd, Args& args) {
+void add_solve(CLI::App& cmd, DebiasArgs& args) {
   auto& o = args.options;
   cmd.add_option("--points", o.points, "solve, path: candidates along the path")
       ->check(CLI::Range(2, 1000))
@@ -185,7 +185,7 @@ void add_solve(CLI::App& cmd, Args& args) {
       ->allow_extra_args(false);
 }
 
-void add_newton(CLI::App& cmd, Args& args) {
+void add_newton(CLI::App& cmd, DebiasArgs& args) {
   auto& o = args.options;
   cmd.add_option("--scale", o.newton.scale,
                  "step, remove, replace: factor s; auto, as-printed (1), removal (1/n) or "
@@ -207,7 +207,7 @@ void add_newton(CLI::App& cmd, Args& args) {
 }  // namespace
 
 void add_debias(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<DebiasArgs>();
   auto* cmd =
       app.add_subcommand("debias", "Remove a measured bias and write the new model");
   add_files(*cmd, *args);
@@ -224,8 +224,8 @@ void add_debias(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
-  cmd->footer(kFooter);
-  on_run(*cmd, [args] { return run(*args); });
+  cmd->footer(kDebiasFooter);
+  on_run(*cmd, [args] { return run_debias(*args); });
 }
 
 }  // namespace fmd::cli

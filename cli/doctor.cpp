@@ -10,11 +10,11 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct DoctorArgs {
   Common common;
 };
 
-int run(const Args& args) {
+int run_doctor(const DoctorArgs& args) {
   const Session session(args.common);
   const BlasInfo blas = blas_info();
   const MachineInfo machine = machine_info();
@@ -70,12 +70,12 @@ int run(const Args& args) {
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<DoctorArgs>();
   auto* cmd =
       app.add_subcommand("doctor", "BLAS kernel, threads, measured GEMM and memory rates");
   add_common(*cmd, args->common);
   cmd->footer("\nExample\n  fmd doctor --json");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_doctor(*args); });
 }
 
 }  // namespace fmd::cli

@@ -14,7 +14,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct ExplainArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -38,7 +38,7 @@ std::string spill_file(const std::string& out, const std::string& role) {
   return folder / fmt::format("fmd-{}.{}-features", ::getpid(), role);
 }
 
-int run(const Args& args) {
+int run_explain(const ExplainArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
@@ -99,7 +99,7 @@ int run(const Args& args) {
 }  // namespace
 
 void add_explain(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<ExplainArgs>();
   auto& o = args->options;
   auto* cmd = app.add_subcommand("explain", "Which training rows a measured bias rests on");
   cmd->add_option("model", args->model, "Model file")->required();
@@ -149,7 +149,7 @@ Examples
   fmd explain income.safetensors test.csv --train train.csv -o influence.csv
   fmd explain income.safetensors test.csv --train train.csv --check 100 \
       --measure co:sex --measure demographic_parity_soft:sex)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_explain(*args); });
 }
 
 }  // namespace fmd::cli

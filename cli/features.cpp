@@ -10,7 +10,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct FeaturesArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -18,7 +18,7 @@ struct Args {
   bool force = false;
 };
 
-int run(const Args& args) {
+int run_features(const FeaturesArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
@@ -47,7 +47,7 @@ int run(const Args& args) {
 }  // namespace
 
 void add_features(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<FeaturesArgs>();
   auto* cmd = app.add_subcommand(
       "features", "Turn a table into the features that a model reads, once, as a file");
   cmd->add_option("model", args->model, "Model file")->required();
@@ -66,7 +66,7 @@ attributes of every row: keep it as you keep the table.
 Examples
   fmd features income.safetensors train.csv -o train.features
   fmd explain income.safetensors test.csv --train train.features -o influence.csv)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_features(*args); });
 }
 
 }  // namespace fmd::cli

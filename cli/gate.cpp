@@ -37,10 +37,13 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
       .add_option("--format", args.format,
                   "screen, json, csv, markdown, junit; with -o of the file, else of stdout")
       ->check(CLI::IsMember({"screen", "json", "csv", "markdown", "junit"}));
-  command.add_option("--baseline", args.baseline,
-                     "An earlier audit.json: what changed since then");
-  command.add_option("--baseline-model", args.baseline_model,
-                     "The earlier model: both score DATA, changes are paired by row");
+  command.add_option("--previous", args.previous,
+                     "A previous audit.json: what changed since then");
+  command.add_option("--previous-model", args.previous_model,
+                     "The previous model: both score DATA, changes are paired by row");
+  // The old names still work. An empty group hides them from --help.
+  command.add_option("--baseline", args.previous)->group("");
+  command.add_option("--baseline-model", args.previous_model)->group("");
   command.add_flag("--fail-on-worse", args.fail_on_worse,
                    "Exit 1 when a figure is worse than before beyond its interval");
 }
@@ -65,11 +68,11 @@ std::string formatted(const AuditReport& report, const std::string& format) {
 
 int exit_for(const AuditReport& report, const GateArgs& args) {
   if (report.verdict == Verdict::fail) return 1;
-  if (args.fail_on_worse && report.baseline &&
-      report.baseline->count(Direction::worse) > 0) {
+  if (args.fail_on_worse && report.since_previous &&
+      report.since_previous->count(Direction::worse) > 0) {
     say(fmt::format("fmd: {} figures are worse than in {}",
-                    report.baseline->count(Direction::worse),
-                    report.baseline->earlier.file));
+                    report.since_previous->count(Direction::worse),
+                    report.since_previous->previous.file));
     return 1;
   }
   if (report.verdict != Verdict::unclear) return 0;

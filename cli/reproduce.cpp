@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Args {
+struct ReproduceArgs {
   Common common;
   std::string table, folder;
   int seeds = 10;
@@ -22,7 +22,7 @@ struct Args {
 };
 
 // docs/results where this is run in the repository, else results.
-fs::path result_folder(const Args& args) {
+fs::path result_folder(const ReproduceArgs& args) {
   if (!args.folder.empty()) return args.folder;
   const bool repository = fs::exists("repro/table1.toml") && fs::is_directory("docs");
   return repository ? "docs/results" : "results";
@@ -44,7 +44,7 @@ void require_room(const fs::path& folder) {
               "choose another one: fmd reproduce TABLE -o FOLDER");
 }
 
-int run(const Args& args) {
+int run_reproduce(const ReproduceArgs& args) {
   const Session session(args.common);
   std::vector<std::string> names = {args.table};
   if (args.table == "all") names = reproducible();
@@ -83,7 +83,7 @@ int run(const Args& args) {
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<ReproduceArgs>();
   auto* cmd = app.add_subcommand("reproduce", "A table of the paper: printed, ours, time");
   cmd->add_option("table", args->table, "toy, table1, ...; all = every one")->required();
   cmd->add_option("--seeds", args->seeds, "How many seeds, from --seed on")
@@ -98,7 +98,7 @@ void add_reproduce(CLI::App& app) {
   add_common(*cmd, args->common);
   cmd->footer(
       "\nExamples\n  fmd reproduce toy\n  fmd reproduce table1 --seeds 3 -o results");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_reproduce(*args); });
 }
 
 }  // namespace fmd::cli

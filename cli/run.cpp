@@ -15,7 +15,7 @@ constexpr const char* kAbout =
     "fmd finds, explains and removes measured bias in a trained model, without retraining "
     "it.";
 
-constexpr const char* kFooter = R"(
+constexpr const char* kMainFooter = R"(
 Begin with
   fmd demo                                     the whole story on built-in data
   fmd train YOUR.csv --label COLUMN --positive VALUE --attribute COLUMN -o model.safetensors
@@ -27,7 +27,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "fmd");
   app.set_version_flag("--version", std::string("fmd ") + version());
   app.require_subcommand(1);
-  app.footer(kFooter);
+  app.footer(kMainFooter);
   app.get_formatter()->column_width(34);
   for (const auto add : {add_demo, add_split, add_train, add_predict, add_features,
                          add_audit, add_pairs, add_explain, add_debias, add_compare,

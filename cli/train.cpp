@@ -14,7 +14,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct TrainArgs {
   Common common;
   TaskOverrides flags;
   std::string data, out, kind = "logistic";
@@ -50,7 +50,7 @@ std::vector<Index> parse_widths(const std::string& text) {
   return widths;
 }
 
-MlpOptions mlp_options(const Args& args) {
+MlpOptions mlp_options(const TrainArgs& args) {
   MlpOptions options = args.mlp;
   options.hidden = parse_widths(args.hidden);
   options.activation = parse_activation(args.activation);
@@ -96,7 +96,7 @@ const char* name(AdamStatus status) {
   return "";
 }
 
-int run(const Args& args) {
+int run_train(const TrainArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
@@ -201,7 +201,7 @@ constexpr const char* kMlpOptions[] = {"--hidden",    "--activation",    "--epoc
                                        "--batch",     "--learning-rate", "--patience",
                                        "--validation"};
 
-void add_mlp_options(CLI::App& cmd, Args& args) {
+void add_mlp_options(CLI::App& cmd, TrainArgs& args) {
   AdamOptions& adam = args.mlp.adam;
   cmd.add_option("--hidden", args.hidden, "mlp: widths of the hidden layers")
       ->capture_default_str();
@@ -224,7 +224,7 @@ void add_mlp_options(CLI::App& cmd, Args& args) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<TrainArgs>();
   auto* cmd = app.add_subcommand("train", "Train a small model from a table");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
@@ -253,7 +253,7 @@ Examples
                       fmt::format("train: {} is for --kind mlp", option),
                       "add --kind mlp, or leave it out");
     }
-    return run(*args);
+    return run_train(*args);
   });
 }
 

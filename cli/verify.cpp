@@ -5,13 +5,13 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct VerifyArgs {
   Common common;
   std::string receipt;
   VerifyOptions options;
 };
 
-int run(const Args& args) {
+int run_verify(const VerifyArgs& args) {
   const Session session(args.common);
   VerifyOptions options = args.options;
   options.data_folder = data_folder();
@@ -23,7 +23,7 @@ int run(const Args& args) {
 }  // namespace
 
 void add_verify(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<VerifyArgs>();
   auto& o = args->options;
   auto* cmd = app.add_subcommand("verify", "Recompute what a receipt claims");
   cmd->add_option("receipt", args->receipt,
@@ -49,7 +49,7 @@ agrees; 1: something differs; 3: nothing but checksums could be checked.
 Examples
   fmd verify repaired.safetensors.receipt.json
   fmd verify repaired.safetensors.receipt.json --data repair.csv --train train.csv --test test.csv)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_verify(*args); });
 }
 
 }  // namespace fmd::cli

@@ -7,7 +7,7 @@
 #include "fmd/core/error.h"
 #include "fmd/data/table_stream.h"
 #include "pipeline/neighbours.h"
-#include "pipeline/score_files.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {

@@ -7,8 +7,10 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/check.h"
+#include "fmd/baselines/baseline.h"
 #include "fmd/model/split.h"
 #include "fmd/pipeline/train_model.h"
 #include "pipeline/compare_measure.h"
@@ -19,6 +21,29 @@
 
 namespace fmd {
 namespace {
+
+void require_valid(const CompareInput& input, const CompareOptions& options) {
+  require_option(options.max_accuracy_loss >= 0 && options.max_accuracy_loss <= 1,
+                 "compare", "max_accuracy_loss", options.max_accuracy_loss, "in [0, 1]");
+  require_option(options.replicates >= 0, "compare", "replicates", options.replicates,
+                 ">= 0");
+  const std::vector<std::string> names = compare_methods();
+  for (const std::string& name : options.methods)
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("compare: there is no method {}", name),
+                  fmt::format("methods: {}", fmt::join(names, ", ")));
+    }
+  std::vector<std::string> taken = names;
+  for (const OutsideScores& o : input.outside) {
+    if (std::find(taken.begin(), taken.end(), o.name) != taken.end()) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("compare: the name {} is taken already", o.name),
+                  "give outside scores a name of their own");
+    }
+    taken.push_back(o.name);
+  }
+}
 
 constexpr const char* kVanilla = "vanilla";
 
@@ -296,9 +321,31 @@ class Contest {
 
 }  // namespace
 
+std::vector<std::string> compare_methods() {
+  std::vector<std::string> names = {
+      "vanilla", "tempered", "intercept-shift", "retrained-without", "fine-tuned",
+      "solve",   "step",     "remove",          "replace",           "average-column"};
+  for (const BaselineInfo& info : baselines()) names.emplace_back(info.name);
+  return names;
+}
+
+std::vector<std::string> compare_parts(const CompareInput& input,
+                                       const CompareOptions& options, std::uint64_t seed) {
+  const CompareRows rows = compare_rows(input, options, seed);
+  std::vector<std::string> names(static_cast<std::size_t>(input.data.rows()));
+  const auto mark = [&](const std::vector<Index>& numbers, const char* name) {
+    for (const Index row : numbers) names[static_cast<std::size_t>(row)] = name;
+  };
+  mark(rows.train, "train");
+  mark(rows.edit, "edit");
+  mark(rows.holdout, "holdout");
+  mark(rows.test, "test");
+  return names;
+}
+
 CompareReport compare(const CompareInput& input, const CompareOptions& options,
                       const Exec& exec) {
-  validate(input, options);
+  require_valid(input, options);
   return Contest(input, options, exec).run();
 }
 

@@ -10,11 +10,10 @@
 #include "fmd/data/attribute.h"
 #include "fmd/data/split.h"
 #include "fmd/pipeline/audit.h"
+#include "pipeline/study_parts.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
-
-constexpr Index kFewestRows = 20;  // in each part; below that no figure means anything
 
 AttributeSpec spec_of(const Task& task, const std::string& name) {
   if (task.attributes.empty()) {
@@ -114,20 +113,6 @@ CompareRows compare_rows(const CompareInput& input, const CompareOptions& option
   return rows;
 }
 
-std::vector<std::string> compare_parts(const CompareInput& input,
-                                       const CompareOptions& options, std::uint64_t seed) {
-  const CompareRows rows = compare_rows(input, options, seed);
-  std::vector<std::string> names(static_cast<std::size_t>(input.data.rows()));
-  const auto mark = [&](const std::vector<Index>& numbers, const char* name) {
-    for (const Index row : numbers) names[static_cast<std::size_t>(row)] = name;
-  };
-  mark(rows.train, "train");
-  mark(rows.edit, "edit");
-  mark(rows.holdout, "holdout");
-  mark(rows.test, "test");
-  return names;
-}
-
 Answers outside_scores(const OutsideScores& outside, const Task& task, const Table& data,
                        const std::vector<Index>& test) {
   const Table& scores = outside.scores;
@@ -195,4 +180,4 @@ Answers outside_pair_scores(const OutsideScores& outside, const Task& task,
   return answers_of(select(scores, wanted), task);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -7,9 +7,10 @@
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/unlearn/simple.h"
+#include "pipeline/network_candidates.h"
 #include "pipeline/study_parts.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Controls are there for comparison: their intervals need not be as fine as the result's.
@@ -107,7 +108,7 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
 }
 
 Predicted path_gap(const Model& before, const Vector& theta, const Study& study,
-                  const StudyPairs& pairs, const Exec& exec) {
+                   const StudyPairs& pairs, const Exec& exec) {
   if (before.head->outputs() != 1) return {};
   const PairSet set = pairs.set(study);
   const Vector was = all_logits(*before.head, set.c, before.theta, exec) -
@@ -128,7 +129,7 @@ Predicted path_gap(const Model& before, const Vector& theta, const Study& study,
 }
 
 Predicted first_order_gap(const Model& before, const Vector& theta, const Study& study,
-                         const StudyPairs& pairs, const Exec& exec) {
+                          const StudyPairs& pairs, const Exec& exec) {
   const PairSet set = pairs.set(study);
   const MeasureValue now =
       evaluate(*make_measure("co"), {.pairs = &set, .rows = {}, .group = {}}, *before.head,
@@ -164,4 +165,4 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
   return all;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,10 +1,11 @@
+#include "fmd/pipeline/fisher.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
-#include "fmd/pipeline/scan.h"
 
 namespace fmd {
 namespace {

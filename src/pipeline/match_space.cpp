@@ -8,7 +8,7 @@
 #include "fmd/core/error.h"
 #include "fmd/model/whiten.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr Index kMostLevels = 8192;  // of all columns: rows are expanded to as many floats
@@ -106,4 +106,4 @@ MatchSpace match_space(const MatchInput& input, std::span<const std::int32_t> ce
   return space;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

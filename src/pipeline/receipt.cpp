@@ -1,12 +1,13 @@
-#include "pipeline/receipt.h"
+#include "fmd/pipeline/receipt.h"
 
 #include <fmt/format.h>
 
 #include "data/json_reader.h"
 #include "fmd/core/error.h"
 #include "fmd/formats/model_file.h"
+#include "pipeline/receipt.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr std::string_view kEnding = ".receipt.json";
@@ -20,20 +21,7 @@ std::filesystem::path out_of(const std::filesystem::path& receipt) {
   return name.substr(0, name.size() - kEnding.size());
 }
 
-std::filesystem::path beside(const std::filesystem::path& out, const char* ending) {
-  std::filesystem::path path = out;
-  path += ending;
-  return path;
-}
-
 }  // namespace
-
-DebiasFiles::DebiasFiles(const std::filesystem::path& o)
-    : out(o),
-      receipt(beside(o, ".receipt.json")),
-      undo(beside(o, ".undo")),
-      path(beside(o, ".path.json")),
-      path_tensors(beside(o, ".path.safetensors")) {}
 
 Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) {
   Receipt receipt{.files = DebiasFiles(out_of(path)),
@@ -87,6 +75,26 @@ Bytes restore_original(const Receipt& receipt) {
   }
   return original;
 }
+
+}  // namespace fmd::internal
+
+namespace fmd {
+namespace {
+
+std::filesystem::path beside(const std::filesystem::path& out, const char* ending) {
+  std::filesystem::path path = out;
+  path += ending;
+  return path;
+}
+
+}  // namespace
+
+DebiasFiles::DebiasFiles(const std::filesystem::path& o)
+    : out(o),
+      receipt(beside(o, ".receipt.json")),
+      undo(beside(o, ".undo")),
+      path(beside(o, ".path.json")),
+      path_tensors(beside(o, ".path.safetensors")) {}
 
 Bytes undo_bytes(const std::filesystem::path& receipt) {
   const Receipt read = read_receipt(receipt);

@@ -1,9 +1,9 @@
+#include "pipeline/step_curvature.h"
+
 #include "fmd/curvature/hessian.h"
 #include "model/dense_rows.h"
-#include "pipeline/newton_candidates.h"
 
-namespace fmd {
-
+namespace fmd::internal {
 namespace {
 
 constexpr double kNetworkTolerance = 1e-4;
@@ -107,4 +107,4 @@ std::unique_ptr<InverseHessian> StepCurvature::at(const Vector& theta,
   return make_cholesky(pairs_hessian(theta, exec), {.damping = -1, .external = true});
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -74,52 +74,6 @@ std::vector<float> row_weights(const Table& table, const std::string& name) {
   return weight;
 }
 
-std::vector<std::string> attribute_columns(const Task& task) {
-  std::vector<std::string> names;
-  for (const AttributeSpec& spec : task.attributes) {
-    if (spec.columns.empty()) names.push_back(spec.name);
-    names.insert(names.end(), spec.columns.begin(), spec.columns.end());
-  }
-  return names;
-}
-
-bool has_labels(const Table& table, const Task& task, bool needed) {
-  if (needed) static_cast<void>(table.column(task.label));
-  return !task.label.empty() && table.find(task.label) != nullptr;
-}
-
-double twin_share(const std::vector<std::uint64_t>& hashes) {
-  if (hashes.empty()) return 0;
-  Index twins = 0;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    const bool before = i > 0 && hashes[i - 1] == hashes[i];
-    const bool after = i + 1 < hashes.size() && hashes[i + 1] == hashes[i];
-    twins += before || after;
-  }
-  return static_cast<double>(twins) / static_cast<double>(hashes.size());
-}
-
-Study study_of(const Model& model, Table table, const Task& task, bool need_labels,
-               const std::vector<Attribute>& attributes, const Exec& exec) {
-  Study study;
-  study.table = std::move(table);
-  study.source = study.table.source;
-  if (has_labels(study.table, task, need_labels)) study.y = labels(study.table, task);
-  study.X = model.backbone->features(study.table, {}, exec);
-  study.missing_numbers = model.backbone->encoder().missing_numbers(study.table);
-  for (const Attribute& known : attributes) {
-    Attribute& a = study.attributes.emplace_back(known);
-    read_codes(a, study.table, a.code);
-    read_groups(a, study.table, a.group);
-    study.reads.push_back(model.backbone->reads(a) ? Reads::yes : Reads::no);
-  }
-  // Fingerprints are over the label too: without labels there is nothing to compare.
-  if (!model.note.row_hashes.empty() && !study.y.empty())
-    study.seen =
-        overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
-  return study;
-}
-
 Study make_study(const Model& model, Table table, const Task& task, bool need_labels,
                  const Exec& exec) {
   std::vector<Attribute> attributes;

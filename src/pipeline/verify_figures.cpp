@@ -9,10 +9,10 @@
 #include "fmd/pipeline/read.h"
 #include "pipeline/contenders.h"
 #include "pipeline/repair_parts.h"
-#include "report/debias_json.h"
+#include "report/debias_report.h"
 #include "report/json_difference.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // A block of the receipt by a dotted name; null when it is absent.
@@ -229,4 +229,4 @@ void verify_figures(const Receipt& receipt, const std::vector<FoundFile>& files,
   Figures(receipt, files, options, exec, report).run(std::move(before), std::move(after));
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr std::size_t kMostShown = 40;  // characters of a value
@@ -55,4 +55,4 @@ void compare_json(const std::string& where, const Json& claimed, const Json& now
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

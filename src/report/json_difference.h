@@ -4,7 +4,7 @@
 
 #include "report/json.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // How two JSON values differ: numbers by more than tolerance x max(1, size), anything else
 // at all.
@@ -18,4 +18,4 @@ struct JsonDifference {
 void compare_json(const std::string& where, const Json& claimed, const Json& now,
                   double tolerance, JsonDifference& into);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -38,6 +38,8 @@ TEST(Compare, EveryMethodIsMeasuredOnTheSameRows) {
       EXPECT_GE(m.holdout.accuracy_change.value, -0.1) << m.name;
     }
   }
+  for (const char* name : {"vanilla", "solve"})
+    EXPECT_TRUE(find(report, name).within_budget) << name;
   EXPECT_EQ(find(report, "vanilla").test.accuracy_change.value, 0);
   EXPECT_EQ(find(report, "average-column").test.co.value, 0);
   EXPECT_EQ(find(report, "retrained-without").test.flip_rate.value, 0);
