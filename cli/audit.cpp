@@ -32,7 +32,7 @@ struct AuditArgs {
 void require_attributes(const Task& task) {
   if (!task.attributes.empty()) return;
   throw Error(ErrorKind::bad_option, "audit: no attribute is named",
-              "say whom to compare: --attribute COLUMN");
+              "name the attribute to compare by: --attribute COLUMN");
 }
 
 // The previous model on the same rows. The previous audit, when given, must be of it.
@@ -85,8 +85,8 @@ AuditReport audit_a_model(const AuditArgs& args, const Exec& exec) {
   return report;
 }
 
-// The task that flags and task.toml make of scores of another program, and how to read
-// them.
+// The task for scores of another program, from flags and task.toml, and how to read the
+// scores.
 struct ScoresTask {
   Task task;
   CsvOptions csv;
@@ -193,7 +193,7 @@ int run_scan(const AuditArgs& args) {
         ErrorKind::bad_option,
         "audit: --scan looks for suspects; it takes no limits, no previous audit, and "
         "writes screen or json",
-        "judge a column that it finds: fmd audit ... --attribute COLUMN --fail-over");
+        "to judge a column that it finds: fmd audit ... --attribute COLUMN --fail-over");
   }
   const Session session(args.common);
   OutputFiles files({.force = args.force});
@@ -223,7 +223,7 @@ void require_previous(const AuditArgs& args) {
   }
 }
 
-// The tests of gaps take their time: they are made where somebody sees them.
+// The tests of gaps take time: they are made only where they are shown.
 bool shows_tests(const AuditArgs& args) {
   const std::string& format = args.gate.format;
   return args.common.json || !args.metrics.empty() || format == "json" ||
@@ -275,19 +275,19 @@ void add_audit(CLI::App& app) {
                   "CSV (also .gz), NPY or Parquet file, or data:NAME; labels are optional");
   cmd->add_option(
       "--scores", args->scores,
-      "In place of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
+      "Instead of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
   cmd->add_option("--pair-scores", args->pair_scores,
                   "Scores of the rows that `fmd pairs` made (columns kept, p added)");
   add_gate_options(*cmd, args->gate);
   cmd->add_flag(
       "--scan", args->scan,
-      "Look at every column with few values and any two of them, not at attributes");
-  cmd->add_option("--scan-columns", args->scanned.columns, "Only these: a,b,c")
+      "Compare the groups of every column with few values, and of any two such columns");
+  cmd->add_option("--scan-columns", args->scanned.columns, "Scan only these columns: a,b,c")
       ->delimiter(',')
       ->allow_extra_args(false);
   cmd->add_option("--adjust", args->scanned.adjust,
-                  "p-values of a scan for their number: holm (no false finding), bh (few "
-                  "false ones among the findings), none")
+                  "How a scan adjusts p-values for their number: holm (no false finding), "
+                  "bh (few false ones among the findings), none")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Adjust>{
           {"holm", Adjust::holm}, {"bh", Adjust::bh}, {"none", Adjust::none}}))
       ->default_str("holm");
@@ -295,44 +295,44 @@ void add_audit(CLI::App& app) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   cmd->add_option("--metrics", args->metrics,
-                  "Further rates and measures on the screen: all, or names with commas; "
-                  "--json has them anyway")
+                  "More rates and measures on the screen: all, or names with commas; "
+                  "--json always has them")
       ->delimiter(',')
       ->allow_extra_args(false);
   cmd->add_flag("--weighted", args->options.weighted,
-                "Rows count by the column of --weight, not alike")
+                "Weight the rows by the column of --weight")
       ->capture_default_str();
   cmd->add_option("-o,--out", args->out, "Also write the JSON (or --format) here");
   cmd->add_option("--replicates", args->options.replicates, "Bootstrap replicates")
       ->check(CLI::Range(50, 1000000))
       ->capture_default_str();
   cmd->add_option("--permutations", args->permutations,
-                  "Permutations of the tests of group gaps (--metrics, JSON); 0: none")
+                  "Permutations for the tests of group gaps (--metrics, JSON); 0: no tests")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  cmd->add_option("--confidence", args->options.confidence, "Of all intervals")
+  cmd->add_option("--confidence", args->options.confidence, "Confidence of all intervals")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();
   cmd->add_option("--intervals", args->options.intervals,
-                  "Ends of what is resampled: percentile, or bca (corrected for bias and "
+                  "Kind of bootstrap intervals: percentile, or bca (corrected for bias and "
                   "skewness)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Bootstrap>{
           {"percentile", Bootstrap::percentile}, {"bca", Bootstrap::bca}}))
       ->default_str("percentile");
   cmd->add_option("--neighbours", args->options.neighbours,
-                  "Also compare the answers of this many nearest rows, e.g. 5; takes "
-                  "rows^2")
+                  "Also compare the answers of this many nearest rows, e.g. 5; cost grows "
+                  "with rows^2")
       ->check(CLI::Range(1, 1000));
   cmd->add_flag("--include-rows", args->options.include_rows,
-                "Show groups under 10 rows as they are; else they are masked");
+                "Show groups under 10 rows; otherwise they are masked");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
   cmd->footer(R"(
-A limit passes when its whole 95 % interval is at or below the value, fails when it is wholly
-above, and is else not enough evidence (exit 3). An attribute that the model does not read has no
-flip gap and never passes a limit on one.
+A limit passes when the whole 95 % interval is at or below the value. It fails when the whole
+interval is above it. Otherwise there is not enough evidence (exit 3). An attribute that the model
+does not read has no flip gap, so a limit on its flip gap never passes.
 
 Examples
   fmd audit income.safetensors test.csv --fail-over co:sex=.02

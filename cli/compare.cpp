@@ -56,7 +56,7 @@ void read_table_and_task(const CompareArgs& args, const Exec& exec, CompareInput
   if ((task.classes.empty() || label != task.label) && !file.classes)
     task.classes = label_classes(input.data, label, positive);
   task.label = label;
-  task.unseen = Unseen::bucket;  // a rare category may be in no training row
+  task.unseen = Unseen::bucket;  // a rare category may have no training row
   task = merge(merge(task, file), args.flags);
   if (task.favorable.empty() && task.binary()) task.favorable = task.classes[1];
   input.task = std::move(task);
@@ -170,28 +170,31 @@ void add_compare(CLI::App& app) {
   auto args = std::make_shared<CompareArgs>();
   auto& o = args->options;
   auto* cmd = app.add_subcommand(
-      "compare", "Every method on the same rows: figures, intervals, times, needs");
+      "compare", "Compare all methods on the same rows: figures, intervals, times, needs");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
-  cmd->add_option("--model", args->model,
-                  "Compare repairs of this model; without it one is trained on a part of "
-                  "DATA");
+  cmd->add_option(
+      "--model", args->model,
+      "Compare repairs of this model; without it one is trained on a part of DATA");
   cmd->add_option("--train", args->train, "Rows that --model was trained on");
-  cmd->add_option("--methods", args->methods, "Names, with commas between; all that apply");
+  cmd->add_option("--methods", args->methods,
+                  "Names with commas between them; all that apply when left out");
   cmd->add_option("--measure", o.measure,
-                  "What the rule makes least: co, flip_rate, demographic_parity, "
+                  "What the rule minimises: co, flip_rate, demographic_parity, "
                   "equal_opportunity or equalized_odds");
   cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss,
-                  "Budget of the rule, on the hold-out")
+                  "How much accuracy the rule may cost on the hold-out")
       ->capture_default_str();
   cmd->add_option("--parts", o.parts, "Shares: train=.4,edit=.15,holdout=.15,test=.3");
   cmd->add_option("--with-scores", args->scores,
                   "NAME=FILE: scores of another program; may be repeated")
       ->allow_extra_args(false);
   cmd->add_option("--with-pair-scores", args->pair_scores,
-                  "NAME=FILE: its scores of the rows that fmd pairs made, for the flip gap")
+                  "NAME=FILE: that program's scores of the rows that fmd pairs made, for "
+                  "the flip gap")
       ->allow_extra_args(false);
-  cmd->add_option("--split-out", args->split_out, "Where to write the part of every row");
+  cmd->add_option("--split-out", args->split_out,
+                  "Where to write the part that every row is in");
   cmd->add_option("-o,--out", args->out, "Where to write the JSON report");
   cmd->add_flag("--force", args->force, "Replace files that exist");
   add_groups_options(*cmd, args->groups);

@@ -38,9 +38,9 @@ int list(const DataArgs& args) {
                             {"files", files}});
   }
   words +=
-      "\nUse data:NAME (or data:NAME/train, /test) in place of a file; mnist holds images, "
-      "for\n"
-      "fmd reproduce. Files are looked for in $FMD_DATA, else in ./data.\n";
+      "\nUse data:NAME (or data:NAME/train, /test) instead of a file; mnist holds images, "
+      "for\nfmd reproduce. Files are searched in $FMD_DATA or, when it is not set, in "
+      "./data.\n";
   print(args.common.json ? json.dump(2) + "\n" : words);
   return 0;
 }
@@ -62,8 +62,8 @@ int run_data(const DataArgs& args) {
 
 void add_data(CLI::App& app) {
   auto args = std::make_shared<DataArgs>();
-  auto* cmd =
-      app.add_subcommand("data", "Data sets known by name, with source and checksum");
+  auto* cmd = app.add_subcommand(
+      "data", "List the data sets known by name, with source and checksum");
   cmd->add_option("name", args->name,
                   "Write this set as CSV (NAME or NAME/train, NAME/test)");
   cmd->add_option("-o,--out", args->out, "Where to write it; stdout when left out");

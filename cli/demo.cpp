@@ -26,8 +26,8 @@ struct Parts {
   Table train, repair, measure;
 };
 
-// 15,000 / 5,000 / 10,000 rows, stratified by label and sex; also written, to go on from
-// there.
+// 15,000 / 5,000 / 10,000 rows, stratified by label and sex. They are also written, so that
+// the next command can use them.
 Parts split_demo(const Table& table, const Task& task, const fs::path& folder,
                  std::uint64_t seed) {
   const std::vector<std::int32_t> y = labels(table, task);
@@ -130,10 +130,10 @@ int run_demo(const DemoArgs& args) {
     return 0;
   }
   std::string out = fmt::format(
-      "data   ACSIncome 2018, a built-in sample of {} US workers (US Census)\n"
-      "model  logistic regression: income above $50,000? Reads {} columns, sex and\n"
-      "       race among them. Says yes at p >= {:.2f}.\n"
-      "rows   {} train, {} repair, {} measure; no row is used twice\n\n",
+      "data   ACSIncome 2018, a built-in sample of {} US workers (US Census)\nmodel  "
+      "logistic regression: income above $50,000? Reads {} columns, sex and\n       race "
+      "among them. Says yes at p >= {:.2f}.\nrows   {} train, {} repair, {} measure; no "
+      "row is used twice\n\n",
       with_commas(table.rows()), model.backbone->encoder().columns().size(),
       model.task.threshold, with_commas(parts.train.rows()),
       with_commas(parts.repair.rows()), with_commas(parts.measure.rows()));
@@ -153,12 +153,12 @@ int run_demo(const DemoArgs& args) {
   out += repair_table(report);
   out += "\nWHAT THIS DOES NOT SAY\n" + caveats(report);
   out += fmt::format(
-      "\nfiles  {0}/{{income,repaired}}.safetensors, influence.csv,\n"
-      "       {{train,repair,measure}}.csv,\n"
-      "       repaired.safetensors.{{receipt.json,undo,path.json,path.safetensors}}\n"
-      "back   fmd undo {0}/repaired.safetensors.receipt.json -o MODEL\n"
-      "next   fmd train YOUR.csv --label COL --positive VALUE --attribute COL -o MODEL\n"
-      "{1:.1f} s, no network, seed {2}\n",
+      "\nfiles  {0}/{{income,repaired}}.safetensors, influence.csv,\n       "
+      "{{train,repair,measure}}.csv,\n       "
+      "repaired.safetensors.{{receipt.json,undo,path.json,path.safetensors}}\nback   fmd "
+      "undo {0}/repaired.safetensors.receipt.json -o MODEL\nnext   fmd train YOUR.csv "
+      "--label COL --positive VALUE --attribute COL -o MODEL\n{1:.1f} s, no network, seed "
+      "{2}\n",
       args.folder, session.seconds(), args.common.seed);
   print(out);
   return 0;
@@ -168,7 +168,8 @@ int run_demo(const DemoArgs& args) {
 
 void add_demo(CLI::App& app) {
   auto args = std::make_shared<DemoArgs>();
-  auto* cmd = app.add_subcommand("demo", "The whole story on a built-in table, in seconds");
+  auto* cmd = app.add_subcommand(
+      "demo", "Train, audit, explain and repair on a built-in table, in seconds");
   cmd->add_option("-o,--out", args->folder, "Folder for its files")->capture_default_str();
   add_common(*cmd, args->common);
   cmd->footer("\nExample\n  fmd demo");

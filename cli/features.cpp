@@ -49,7 +49,7 @@ int run_features(const FeaturesArgs& args) {
 void add_features(CLI::App& app) {
   auto args = std::make_shared<FeaturesArgs>();
   auto* cmd = app.add_subcommand(
-      "features", "Turn a table into the features that a model reads, once, as a file");
+      "features", "Write the features that a model reads from a table as a file");
   cmd->add_option("model", args->model, "Model file")->required();
   cmd->add_option("data", args->data, "A table of any size, or data:NAME")->required();
   cmd->add_option("-o,--out", args->out, "Where to write the features")->required();
@@ -58,10 +58,10 @@ void add_features(CLI::App& app) {
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
   cmd->footer(R"(
-predict, audit and explain take the file in place of DATA (and explain in place of TRAIN), with
-this model and every repair of it. It is mapped, not read: rows that do not fit into memory are
-no obstacle, and the table need not be parsed again. It holds features, labels, weights and
-attributes of every row: keep it as you keep the table.
+predict, audit and explain take the file instead of DATA (and explain instead of TRAIN), with this
+model and every repair of it. The file is mapped, so its rows need not fit into memory, and the
+table is not parsed again. It holds features, labels, weights and attributes of every row: protect
+it like the table.
 
 Examples
   fmd features income.safetensors train.csv -o train.features

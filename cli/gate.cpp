@@ -26,16 +26,17 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
       ->allow_extra_args(false);
   command
       .add_option("--fail-under", args.fail_under,
-                  "Limit on what is best when large, e.g. selection_ratio:sex=.8")
+                  "Limit on a measure that is best when large, e.g. selection_ratio:sex=.8")
       ->allow_extra_args(false);
   command
       .add_option("--on-unclear", args.on_unclear,
-                  "Not enough evidence counts as: exit-3, fail, pass")
+                  "What not enough evidence counts as: exit-3, fail, pass")
       ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
       ->capture_default_str();
   command
-      .add_option("--format", args.format,
-                  "screen, json, csv, markdown, junit; with -o of the file, else of stdout")
+      .add_option(
+          "--format", args.format,
+          "screen, json, csv, markdown or junit: of the file with -o, otherwise of stdout")
       ->check(CLI::IsMember({"screen", "json", "csv", "markdown", "junit"}));
   command.add_option("--previous", args.previous,
                      "A previous audit.json: what changed since then");
@@ -78,7 +79,7 @@ int exit_for(const AuditReport& report, const GateArgs& args) {
   if (report.verdict != Verdict::unclear) return 0;
   if (args.on_unclear == "fail") return 1;
   if (args.on_unclear == "exit-3") return 3;
-  // What cannot be judged at all stays unclear, whatever is asked for.
+  // A limit that cannot be judged at all stays unclear: no option changes that.
   for (const LimitResult& limit : report.limits)
     if (limit.verdict == Verdict::unclear && limit.lines.empty()) return 3;
   return 0;

@@ -112,7 +112,7 @@ int run_pairs(const PairsArgs& args) {
 void add_pairs(CLI::App& app) {
   auto args = std::make_shared<PairsArgs>();
   auto* cmd = app.add_subcommand(
-      "pairs", "Rows with one attribute changed, or rows matched with similar ones");
+      "pairs", "Write rows with one attribute changed, or rows matched with similar rows");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
   cmd->add_option("--flip", args->attribute, "Attribute to change");
@@ -128,9 +128,9 @@ void add_pairs(CLI::App& app) {
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_common(*cmd, args->common);
   cmd->footer(R"(
---flip: the new columns fmd_row (number of the row in DATA, from 1), fmd_from and fmd_to stand in
-front. --match: one line for each pair, fmd_row, fmd_partner, fmd_from, fmd_to and fmd_quality (1 =
-the same in what was compared).
+--flip: new columns come first: fmd_row (number of the row in DATA, from 1), fmd_from and fmd_to.
+--match: one line for each pair, with fmd_row, fmd_partner, fmd_from, fmd_to and fmd_quality (1 = the
+same in the columns that were compared).
 
 Examples
   fmd pairs test.csv --flip sex -o flipped.csv

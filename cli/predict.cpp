@@ -43,7 +43,7 @@ int run_predict(const PredictArgs& args) {
   if (!args.out.empty()) files.reserve(args.out);
   Model model = open_model(args.model);
   model.task = effective_task(model.task, args.common, args.flags);
-  Task inputs = model.task;  // labels and attributes play no part
+  Task inputs = model.task;  // labels and attributes are not needed
   inputs.label.clear();
   inputs.attributes.clear();
   StudyStream stream(model, inputs, args.data,
@@ -79,8 +79,8 @@ int run_predict(const PredictArgs& args) {
 
 void add_predict(CLI::App& app) {
   auto args = std::make_shared<PredictArgs>();
-  auto* cmd =
-      app.add_subcommand("predict", "Scores of a model as CSV: row, predicted, p_<class>");
+  auto* cmd = app.add_subcommand(
+      "predict", "Write the scores of a model as CSV: row, predicted, p_<class>");
   cmd->add_option("model", args->model, "Model file")->required();
   cmd->add_option("data", args->data,
                   "A table of any size, a file of features, or data:NAME")

@@ -17,7 +17,7 @@ constexpr const char* kAbout =
 
 constexpr const char* kMainFooter = R"(
 Begin with
-  fmd demo                                     the whole story on built-in data
+  fmd demo                                     everything on built-in data
   fmd train YOUR.csv --label COLUMN --positive VALUE --attribute COLUMN -o model.safetensors
 Each command has --help with examples. Data goes to stdout, words go to stderr.
 Exit codes: 0 done or pass, 1 fail or no candidate, 2 wrong usage, 3 not enough evidence,

@@ -77,8 +77,8 @@ int run_split(const SplitArgs& args) {
 
 void add_split(CLI::App& app) {
   auto args = std::make_shared<SplitArgs>();
-  auto* cmd = app.add_subcommand("split",
-                                 "Seeded, stratified parts of a table; rows as they stand");
+  auto* cmd = app.add_subcommand(
+      "split", "Cut a table into seeded, stratified parts; rows are not changed");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
   cmd->add_option("--parts", args->parts, "NAME=SHARE,...; shares sum to at most 1")

@@ -24,7 +24,7 @@ struct TrainArgs {
   bool force = false;
 };
 
-// The task of a data set that is known by name is the starting point.
+// A data set that is known by name has a task to start from.
 Task known_task(const std::string& data) {
   if (!data.starts_with("data:")) return {};
   return find_dataset(data.substr(5, data.find('/') - 5)).task;
@@ -172,8 +172,8 @@ int run_train(const TrainArgs& args) {
       if (c.missing > 0)
         print(fmt::format("note   {}: {} missing; {}\n", c.name, c.missing,
                           c.kind == ColumnKind::number
-                              ? "the mean and an indicator stand for them"
-                              : "a level of their own"));
+                              ? "replaced by the mean, with an indicator"
+                              : "they are one more level"));
     if (result.adam) {
       print(fmt::format("fit    {}, l2 {:.3g}, {:.2f} s\n", describe(*result.adam),
                         result.adam->l2, session.seconds()));
@@ -190,10 +190,10 @@ int run_train(const TrainArgs& args) {
                     "smaller --learning-rate helps.",
                     result.adam->epochs, result.adam->best_epoch));
   if (!result.adam && s.status != TrainStatus::converged)
-    say(fmt::format(
-        "fmd: the fit stopped at a relative gradient of {:.1e}: are the classes "
-        "separable? A larger --l2 helps.",
-        s.relative_gradient));
+    say(
+        fmt::format("fmd: the fit stopped at a relative gradient of {:.1e}: are the "
+                    "classes separable? A larger --l2 helps.",
+                    s.relative_gradient));
   return 0;
 }
 
@@ -211,13 +211,13 @@ void add_mlp_options(CLI::App& cmd, TrainArgs& args) {
       ->capture_default_str();
   cmd.add_option("--batch", adam.batch, "mlp: rows in one step of Adam")
       ->capture_default_str();
-  cmd.add_option("--learning-rate", adam.learning_rate, "mlp: of Adam")
+  cmd.add_option("--learning-rate", adam.learning_rate, "mlp: learning rate of Adam")
       ->capture_default_str();
   cmd.add_option("--validation", adam.validation,
-                 "mlp: share of rows held back to tell when to stop; 0 = run all epochs")
+                 "mlp: share of rows that decide when to stop; 0 = run all epochs")
       ->capture_default_str();
   cmd.add_option("--patience", adam.patience,
-                 "mlp: stop after so many epochs without a lower loss on those rows")
+                 "mlp: stop after this many epochs without a lower loss on those rows")
       ->capture_default_str();
 }
 

@@ -36,7 +36,8 @@ int run_undo(const UndoArgs& args) {
 
 void add_undo(CLI::App& app) {
   auto args = std::make_shared<UndoArgs>();
-  auto* cmd = app.add_subcommand("undo", "The model before a repair, byte for byte");
+  auto* cmd =
+      app.add_subcommand("undo", "Restore the model before a repair, byte for byte");
   cmd->add_option("receipt", args->receipt,
                   "OUT.receipt.json, with OUT and OUT.undo beside it")
       ->required();

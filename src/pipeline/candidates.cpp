@@ -132,7 +132,7 @@ std::vector<GapPenalty> gap_penalties(const Model& model, const StudyPart& edit,
     const Index a = edit.study->find(gap.attribute);
     if (a < 0) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("gap {}: {} is no attribute of this task", to_string(gap),
+                  fmt::format("gap {}: {} is not an attribute of this task", to_string(gap),
                               gap.attribute),
                   "write MEASURE:ATTRIBUTE=GAMMA, e.g. demographic_parity_soft:sex=10");
     }

@@ -38,8 +38,8 @@ void require_valid(const CompareInput& input, const CompareOptions& options) {
   for (const OutsideScores& o : input.outside) {
     if (std::find(taken.begin(), taken.end(), o.name) != taken.end()) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("compare: the name {} is taken already", o.name),
-                  "give outside scores a name of their own");
+                  fmt::format("compare: the name {} is already used", o.name),
+                  "give the outside scores another name");
     }
     taken.push_back(o.name);
   }
@@ -104,7 +104,7 @@ class Contest {
     Told told;
   };
 
-  // Flips are of the attribute in question alone.
+  // Only the attribute in question is flipped.
   static Model one_attribute(Model model, const AttributeSpec& spec) {
     model.task.attributes = {spec};
     return model;
@@ -142,7 +142,7 @@ class Contest {
     return g;
   }
 
-  // The methods that were asked for, or all; the model as it is always comes first.
+  // The methods that were asked for, or all. The unchanged model always comes first.
   [[nodiscard]] std::vector<CompareMethod> wanted(std::vector<CompareMethod> all) const {
     if (options_.methods.empty()) return all;
     std::vector<CompareMethod> chosen;
@@ -192,7 +192,7 @@ class Contest {
             .replicates = replicates};
   }
 
-  // A method has flip gaps where its answer can depend on the attribute.
+  // A method has a flip gap only where its answer can depend on the attribute.
   [[nodiscard]] std::string flip_reason(const CompareMethod& method) const {
     if (!holdout_.flips) return "ranges_of_a_number";
     return ground_.reads || method.needs_attribute ? "" : "not_an_input";
@@ -206,8 +206,8 @@ class Contest {
     return told;
   }
 
-  // Of all candidates within the budget the one of least bias, the more accurate of equals;
-  // of none within it the most accurate.
+  // Within the budget the candidate with the least bias is chosen, the more accurate one of
+  // two equals. Where none is within the budget, the most accurate one is chosen.
   struct Choice {
     std::size_t at = 0;
     bool within = false;
@@ -252,7 +252,8 @@ class Contest {
     try {
       candidates = method.fit(exec_);
     } catch (const Error& error) {
-      // A cell without rows ends one method, not all of them, unless it was asked for.
+      // A cell without rows ends this method, not all of them. It is an error only where
+      // the method was asked for.
       if (error.kind() != ErrorKind::bad_data || !options_.methods.empty()) throw;
       out.reason = error.what();
       return out;

@@ -13,14 +13,14 @@
 namespace fmd::internal {
 namespace {
 
-// Controls are there for comparison: their intervals need not be as fine as the result's.
+// Controls are only for comparison: their intervals need not be as exact as the result's.
 AuditOptions coarse(AuditOptions options) {
   options.replicates = std::min<Index>(options.replicates, 200);
   options.intersections = false;
   return options;
 }
 
-// Receipts hold the usual measures alone.
+// Receipts hold only the usual measures.
 AuditReport audit_on(const Model& model, const Study& study, AuditOptions options,
                      const Exec& exec, const MatchPlans* matches) {
   options.by_name = false;
@@ -86,7 +86,8 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
 
   const double temperature =
       best_temperature(*before.head, before.theta, holdout.view(), exec);
-  controls.push_back({"tempered", fmt::format("tempered, T = {:.2f}", temperature), "",
+  controls.push_back({"tempered",
+                      fmt::format("temperature scaled, T = {:.2f}", temperature), "",
                       with_theta(before, temper(*before.head, before.theta, temperature))});
 
   const int favorable = before.task.favorable_class();

@@ -22,7 +22,7 @@ std::optional<double> as_number(const std::string& text) {
     std::size_t read = 0;
     const double value = std::stod(text, &read);
     if (read == text.size()) return value;
-  } catch (const std::exception&) {  // no number at all, or one that no double holds
+  } catch (const std::exception&) {  // not a number, or one that no double can hold
   }
   return std::nullopt;
 }
@@ -147,13 +147,14 @@ namespace fmd::internal {
 namespace {
 
 void require_train(const DebiasOptions& o) {
-  throw Error(ErrorKind::bad_option,
-              o.hessian == "train"
-                  ? std::string("debias: hessian train needs the training rows")
-                  : fmt::format("debias: method {} takes rows out of the training rows, "
-                                "and none are given",
-                                o.method),
-              "give them with --train FILE, or use --method step or solve");
+  throw Error(
+      ErrorKind::bad_option,
+      o.hessian == "train"
+          ? std::string("debias: hessian train needs the training rows")
+          : fmt::format(
+                "debias: method {} takes rows out of the training rows, and none are given",
+                o.method),
+      "give them with --train FILE, or use --method step or solve");
 }
 
 void validate_newton(const DebiasOptions& o, bool has_train) {
@@ -222,9 +223,9 @@ void validate(const DebiasOptions& o, bool has_train) {
     const auto& m = o.target->measure;
     const bool ok =
         m == "co" || m == "co_tv" || m == "flip_rate" || m == "equalized_odds_soft";
-    require_option(ok, "debias", "target", m,
-                   "a limit on co, co_tv or flip_rate (on matched pairs: "
-                   "equalized_odds_soft)");
+    require_option(
+        ok, "debias", "target", m,
+        "a limit on co, co_tv or flip_rate (on matched pairs: equalized_odds_soft)");
   }
   const bool plain = o.gaps.empty() && o.fit == 0;
   require_option(plain || o.method == "solve", "debias", "method", o.method,

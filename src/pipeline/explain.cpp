@@ -19,13 +19,14 @@ namespace {
 constexpr const char* kExplainLabels =
     "explain needs labelled rows: the loss of a training row depends on its label";
 
-// Of the gap: a larger predicted change is also gone about in rounds.
+// As a share of the gap. When the predicted change is larger, the rows are also left out in
+// rounds.
 constexpr double kLargeRemoval = 0.25;
 
 const char* const kDecisions[] = {"demographic_parity", "equal_opportunity",
                                   "equalized_odds", "flip_rate", "accuracy"};
 
-// A measure with what it is taken on; owns what a BiasTarget points to.
+// A measure and the data that it is measured on. Owns what a BiasTarget points to.
 struct Asked {
   std::string measure;
   std::size_t attribute = 0;
@@ -54,7 +55,7 @@ struct Gatherer {
       if (name != decision) continue;
       throw Error(ErrorKind::bad_option,
                   fmt::format("explain: {} counts decisions, which have no slope", name),
-                  "take co, demographic_parity_soft or equal_opportunity_soft");
+                  "use co, demographic_parity_soft or equal_opportunity_soft");
     }
     if (name == "loss") {
       if (colon != std::string::npos)
@@ -74,14 +75,14 @@ struct Gatherer {
         data.attributes.empty()
             ? "explain: no attribute is named"
             : fmt::format("{}: the model reads none of the task's attributes", name),
-        "name one with --attribute, or take demographic_parity_soft");
+        "name one with --attribute, or use demographic_parity_soft");
   }
 
   [[nodiscard]] std::size_t find(const std::string& name) const {
     const Index a = data.find(name);
     if (a < 0) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("explain: {} is no attribute of the task", name),
+                  fmt::format("explain: {} is not an attribute of the task", name),
                   "name it with --attribute or in task.toml");
     }
     return static_cast<std::size_t>(a);
@@ -93,13 +94,13 @@ struct Gatherer {
       throw Error(ErrorKind::bad_option,
                   fmt::format("{}: ranges of {} have no one value to flip to", name,
                               attribute.name),
-                  "take demographic_parity_soft, or name numbers by `values`");
+                  "use demographic_parity_soft, or list the numbers in `values`");
     }
     if (flips && !has_pairs(a)) {
       throw Error(
           ErrorKind::attribute_not_read,
           fmt::format("{}: the model does not read {}", name, attribute.name),
-          "a column that is no input has no flip gap; take demographic_parity_soft");
+          "a column that is not an input has no flip gap: use demographic_parity_soft");
     }
     Asked one{name, a, true, nullptr, nullptr};
     const int favorable = model.task.favorable_class();
@@ -158,7 +159,7 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
   const double l2 = how.curvature.l2, n = how.curvature.rows_in_mean;
   measure.check = check_removal(*model.head, train.training_rows(), model.theta, target,
                                 change, rows, {.l2 = l2, .rows_in_mean = n}, exec);
-  // Rounds of a network would add up what training on does by itself.
+  // On a network, rounds would add up what further training alone does.
   if (!model.head->linear() || measure.check->predicted > -kLargeRemoval * value)
     return measure;
   measure.rounds = remove_in_rounds(
@@ -167,9 +168,9 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
   return measure;
 }
 
-// Rows are written in the order of their changes. Sorting all of them at once would reach
-// all over memory: instead the changes are cut into ranges, and one range after the other
-// is gathered, sorted and written.
+// Rows are written in the order of their changes. Sorting all of them at once would jump
+// around in memory. Instead the changes are divided into ranges, and one range after the
+// other is gathered, sorted and written.
 constexpr Index kRangeRows = Index{1} << 21;  // about, in a range
 constexpr Index kMostRanges = 64;             // each is a pass over all changes
 constexpr Index kPieceRows = Index{1} << 14;  // formatted by one thread

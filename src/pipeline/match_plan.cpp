@@ -149,7 +149,7 @@ class Matcher {
                                             std::int32_t v) const {
     const std::vector<Index>& all = cells_.at_cell(label, u);
     const Index size = pool_size(label, u, v);
-    // Nobody matches himself: all of them are one fewer for each.
+    // No row is its own partner: from all rows each row has one fewer to choose from.
     return draw(all, size + 1 >= std::ssize(all) ? std::ssize(all) : size, exec_.seed,
                 "match floor", number(label, u, v));
   }
@@ -211,9 +211,10 @@ void take(const std::vector<Made>& made, const MatchSpace& space, MatchPlan& pla
 // Rows are matched by columns; above frozen layers there are none.
 void require_columns(const Model& model, const AttributeSpec& spec) {
   if (head_on_columns(model)) return;
-  throw Error(ErrorKind::unsupported,
-              fmt::format("{}: matched pairs of a network's upper layers", spec.name),
-              "use flips or given pairs, or change all layers");
+  throw Error(
+      ErrorKind::unsupported,
+      fmt::format("{}: matched pairs do not work on a network's upper layers", spec.name),
+      "use flips or given pairs, or change all layers");
 }
 
 // |p_y - pbar_y| for the label that both rows have; without labels half the sum over the

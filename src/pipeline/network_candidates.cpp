@@ -72,7 +72,7 @@ Candidates network_candidates(const CandidateInput& input, const DebiasOptions& 
   const Model& model = input.model;
   if (options.method == "path")
     throw Error(ErrorKind::unsupported,
-                "debias: method path on two or more layers of a network",
+                "debias: method path does not work on two or more layers of a network",
                 "use --method solve, or --layers 1");
   SolveOptions how{.anchor = options.anchor,
                    .fit = options.fit,

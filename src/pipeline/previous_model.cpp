@@ -15,7 +15,7 @@ int position(const std::vector<std::string>& names, const std::string& name) {
   return at == names.end() ? -1 : static_cast<int>(at - names.begin());
 }
 
-// One row after the other, before and after.
+// The previous model on the rows: the rows as it sees them, its pairs and scores.
 struct Sides {
   Study study;
   std::vector<std::optional<StudyPairs>> pairs;
@@ -116,7 +116,7 @@ AuditChanges compare_models(Model previous, const Model& now, const Study& study
                             fmt::join(now.task.classes, ", ")),
                 "compare models of one task");
   }
-  // It decides by its own threshold; whom and what we ask about is the same for both.
+  // It decides by its own threshold. Attributes and labels are the same for both models.
   const double threshold = previous.task.threshold;
   previous.task = now.task;
   previous.task.threshold = threshold;

@@ -15,7 +15,7 @@ constexpr std::string_view kEnding = ".receipt.json";
 std::filesystem::path out_of(const std::filesystem::path& receipt) {
   const std::string name = receipt.string();
   if (!name.ends_with(kEnding)) {
-    throw Error(ErrorKind::bad_option, fmt::format("{} is no receipt", name),
+    throw Error(ErrorKind::bad_option, fmt::format("{} is not a receipt", name),
                 "name the file that ends in .receipt.json beside the repaired model");
   }
   return name.substr(0, name.size() - kEnding.size());
@@ -32,7 +32,7 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
   if (json.is_discarded() || !json.is_object() || !json.contains("model") ||
       !json["model"].is_object()) {
     throw Error(ErrorKind::bad_model,
-                fmt::format("{}: this is no fmd receipt", path.string()),
+                fmt::format("{}: this is not an fmd receipt", path.string()),
                 "name the receipt that `fmd debias` wrote");
   }
   const nlohmann::json object = json["model"];
@@ -100,11 +100,11 @@ Bytes undo_bytes(const std::filesystem::path& receipt) {
   const Receipt read = read_receipt(receipt);
   // Each of the three files must fit the two others: an edit of any one of them is found.
   if (read.sha256_after != hex(sha256(FileView::open(read.files.out).bytes()))) {
-    throw Error(ErrorKind::wrong_model,
-                fmt::format("{}: {} has another checksum than the receipt says",
-                            receipt.string(), read.files.out.filename().string()),
-                "the model or its receipt was changed after the repair: take both from a "
-                "backup");
+    throw Error(
+        ErrorKind::wrong_model,
+        fmt::format("{}: {} has another checksum than the receipt says", receipt.string(),
+                    read.files.out.filename().string()),
+        "the model or its receipt was changed after the repair: take both from a backup");
   }
   return restore_original(read);
 }

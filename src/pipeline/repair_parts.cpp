@@ -25,7 +25,7 @@ std::vector<std::size_t> repair_list(const Study& study, const Task& task,
     const Index a = study.find(name);
     if (a < 0) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("debias: {} is no attribute of the task", name),
+                  fmt::format("debias: {} is not an attribute of the task", name),
                   "name it with --attribute or in task.toml");
     }
     list.push_back(static_cast<std::size_t>(a));
@@ -39,7 +39,7 @@ std::vector<std::size_t> repair_list(const Study& study, const Task& task,
     throw Error(ErrorKind::attribute_not_read,
                 study.attributes.empty() ? "debias: no attribute is named"
                                          : "the model reads none of the task's attributes",
-                "say whose use by the model is to be removed: --attribute COLUMN");
+                "name the attribute to repair: --attribute COLUMN");
   }
   return list;
 }
@@ -56,7 +56,7 @@ StudyPart make_part(const Model& model, const Study& study, const Task& task,
   }
   auto all = make_pairs(model, study, task, part.rows, exec);
   for (const std::size_t a : repaired) {
-    if (is_match(task.attributes[a])) {  // repaired by rows: no pair is scored here
+    if (is_match(task.attributes[a])) {  // rows are fitted here: no pair is scored
       StudyPairs none;
       none.attribute = a;
       none.kind = "match";

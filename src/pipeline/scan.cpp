@@ -19,7 +19,8 @@
 namespace fmd {
 namespace {
 
-// Few different numbers are each a value of their own, and can be flipped between.
+// When there are few different numbers, each is a value, and rows can be flipped between
+// them.
 Attribute few_numbers(const Attribute& ranges, const std::set<double>& numbers) {
   Attribute attribute;
   attribute.name = ranges.name;
@@ -266,8 +267,8 @@ class FileSurvey {
            std::find(others_.begin(), others_.end(), name) == others_.end();
   }
 
-  // Columns to look at, from the first rows of all: not those that are no suspects anyway.
-  // Wrong names are for the survey to complain about, and need a column to look at.
+  // Which columns to look at, from the first rows. Columns that cannot be suspects are left
+  // out. The survey reports wrong names; for that it needs at least one column.
   void choose(const Exec& exec) {
     TableStream stream = TableStream::open(file_, csv_, exec);
     names_ = stream.names();
@@ -307,7 +308,7 @@ class FileSurvey {
     return dropped;
   }
 
-  // As if the dropped columns had been there to the end.
+  // The order in which the columns would stand if none had been dropped.
   SuspectSurvey::Suspects in_file_order(SuspectSurvey::Suspects found) const {
     for (const std::string& name : crowded_)
       found.left_out.push_back({name, "more than 256 values"});
@@ -386,7 +387,7 @@ void SuspectSurvey::add(const Table& block) {
             static_cast<Index>(seen.numbers.size()) <= options_.most_numbers)
           seen.numbers.insert(number);
     }
-    // Texts without rows (of a table that was cut) are no values: rows tell.
+    // A text without rows (of a table that was cut) is not a value, so rows are counted.
     std::vector<bool> used(column.levels.size(), false);
     for (const std::int32_t code : column.codes)
       if (code >= 0) used[to_size(code)] = true;

@@ -22,7 +22,8 @@ Matrix read_probabilities(const Table& table, const Task& task) {
   const Index classes = static_cast<Index>(task.classes.size());
   Matrix p(table.rows(), classes);
   const auto take = [&](const Column& column, Index row) {
-    // One word among the numbers makes a column of texts: the word is to blame, no number.
+    // One word among the numbers makes a column of texts. The error must name that word,
+    // not a number.
     double value = kUndefined;
     if (column.kind == ColumnKind::number) {
       value = column.numbers[static_cast<std::size_t>(row)];
@@ -31,7 +32,7 @@ Matrix read_probabilities(const Table& table, const Task& task) {
     }
     if (!(value >= 0 && value <= 1)) {
       throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"{}\": \"{}\" is no probability",
+                  fmt::format("{}, column \"{}\": \"{}\" is not a probability",
                               table.where(row), column.name, column.text(row)),
                   "scores are numbers from 0 to 1");
     }
@@ -82,7 +83,7 @@ PairList list_pairs(const Table& pairs, const Attribute& attribute, Index rows) 
                               : kUndefined;
     if (!(number >= 1 && number <= static_cast<double>(rows))) {
       throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"fmd_row\": \"{}\" is no row of the scores",
+                  fmt::format("{}, column \"fmd_row\": \"{}\" is not a row of the scores",
                               pairs.where(i), row.text(i)),
                   "score the file that `fmd pairs` made from the same rows");
     }
@@ -261,7 +262,7 @@ std::vector<Attribute> survey(TableStream& scores, const Task& task, Index& rows
   return attributes;
 }
 
-// The header alone, to complain about a column in the words of any table.
+// A table that has only the header, for the usual error about a missing column.
 Table header_of(const TableStream& stream) {
   Table header;
   header.source = stream.source();

@@ -98,8 +98,8 @@ std::unique_ptr<InverseHessian> StepCurvature::at(const Vector& theta,
     CurvatureOptions options;
     options.solver = solver_;
     options.l2 = input_.model.note.l2;
-    // A receipt is verified to 1e-6 on other machines; with hidden layers it is out of
-    // reach.
+    // A receipt is verified to 1e-6 on other machines. With hidden layers that is not
+    // possible.
     options.tolerance = input_.model.head->linear() ? 1e-10 : kNetworkTolerance;
     return make_inverse_hessian(*input_.model.head, train_, theta, options, exec);
   }

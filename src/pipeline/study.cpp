@@ -65,7 +65,7 @@ std::vector<float> row_weights(const Table& table, const std::string& name) {
                          : kUndefined;
     if (!(w >= 0) || !std::isfinite(w)) {
       throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"{}\": \"{}\" is no weight", table.where(row),
+                  fmt::format("{}, column \"{}\": \"{}\" is not a weight", table.where(row),
                               name, column.text(row)),
                   "weights are numbers >= 0");
     }
@@ -106,7 +106,7 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
     throw Error(
         ErrorKind::attribute_not_read,
         fmt::format("the model does not read {}: changing it changes no answer", a.name),
-        "group differences (fmd audit) are all there is to say of it; to repair a column "
+        "only group differences (fmd audit) can be measured for it; to repair a column "
         "that the model reads, name that column with --attribute");
   }
   PairPlan plan = flip_plan(a, rows);
@@ -149,8 +149,8 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
   }
   if (pairs.row.empty()) {
     throw Error(ErrorKind::bad_data,
-                fmt::format("{}: no row of {} has a partner here by {}", given.source,
-                            study.source, id),
+                fmt::format("{}: no row of {} has a partner in this file by {}",
+                            given.source, study.source, id),
                 "both files need the same ids");
   }
   pairs.weight.assign(pairs.row.size(), 1.0F);

@@ -29,8 +29,7 @@ std::string changes_part(const AuditReport& report) {
   const AuditChanges& b = *report.since_previous;
   std::string out =
       "\nCHANGE " +
-      text::wrap(fmt::format("since {} ({}); intervals hold together for {} "
-                             "figures",
+      text::wrap(fmt::format("since {} ({}); intervals hold together for {} figures",
                              b.previous.file, pairing_words(b), b.changes.size()),
                  7, 7) +
       "\n";
@@ -48,7 +47,7 @@ std::string changes_part(const AuditReport& report) {
       static_cast<std::size_t>(b.count(Direction::worse) + b.count(Direction::better)) -
       lines;
   if (more > 0) out += fmt::format("  {} more: --json\n", more);
-  out += fmt::format("  {} worse, {} better, {} not told apart", b.count(Direction::worse),
+  out += fmt::format("  {} worse, {} better, {} unclear", b.count(Direction::worse),
                      b.count(Direction::better), b.count(Direction::unclear));
   if (!b.gone.empty() || !b.fresh.empty())
     out += fmt::format("; {} only before, {} only now", b.gone.size(), b.fresh.size());

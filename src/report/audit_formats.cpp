@@ -98,7 +98,7 @@ using text::percent;
 using text::percent_range;
 using text::range;
 
-// A cell of a table: no sign of it may end the cell or begin markup.
+// The text of a table's cell. None of its characters may end the cell or begin markup.
 std::string markdown_cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -115,10 +115,9 @@ std::string measured(const Interval& i) {
 
 std::string markdown_verdict(const AuditReport& r) {
   if (r.limits.empty()) return "No limit was set: nothing was judged.\n\n";
-  std::string out = fmt::format(
-      "**{}**\n\n| limit | about | figure | verdict |\n"
-      "|---|---|---|---|\n",
-      verdict_words(r));
+  std::string out =
+      fmt::format("**{}**\n\n| limit | about | figure | verdict |\n|---|---|---|---|\n",
+                  verdict_words(r));
   for (const LimitResult& limit : r.limits) {
     const std::string name = markdown_cell(limit_words(limit));
     if (limit.lines.empty())
@@ -158,8 +157,8 @@ const Interval* difference_of(const GroupReport& g, const char* measure,
 
 std::string markdown_groups(const AuditReport& r, const GroupReport& g) {
   std::string out = fmt::format(
-      "| {} | rows | {} % | difference | TPR % | difference | FPR % | accuracy % |\n"
-      "|---|---|---|---|---|---|---|---|\n",
+      "| {} | rows | {} % | difference | TPR % | difference | FPR % | accuracy % "
+      "|\n|---|---|---|---|---|---|---|---|\n",
       markdown_cell(g.attribute), text::favourable_word(r.task));
   for (std::size_t k = 0; k < g.groups.size(); ++k) {
     const Group& group = g.groups[k];
@@ -184,10 +183,10 @@ std::string markdown_groups(const AuditReport& r, const GroupReport& g) {
 std::string markdown_changes(const AuditReport& r) {
   if (!r.since_previous) return "";
   const AuditChanges& b = *r.since_previous;
-  std::string out = fmt::format(
-      "Since {} ({}): {} worse, {} better, {} not told apart.\n\n",
-      markdown_cell(b.previous.file), pairing_words(b), b.count(Direction::worse),
-      b.count(Direction::better), b.count(Direction::unclear));
+  std::string out = fmt::format("Since {} ({}): {} worse, {} better, {} unclear.\n\n",
+                                markdown_cell(b.previous.file), pairing_words(b),
+                                b.count(Direction::worse), b.count(Direction::better),
+                                b.count(Direction::unclear));
   if (b.count(Direction::unclear) == static_cast<Index>(b.changes.size())) return out;
   out +=
       "| measure | about | before | after | change of its size | "
@@ -253,8 +252,7 @@ std::string test_case(const AuditReport& report, const std::string& name, Verdic
                        head, xml_text(message), xml_text(body));
   if (verdict == Verdict::unclear)
     return fmt::format(
-        "{}>\n      <skipped message=\"not enough evidence: {}\"/>\n"
-        "    </testcase>\n",
+        "{}>\n      <skipped message=\"not enough evidence: {}\"/>\n    </testcase>\n",
         head, xml_text(message));
   return head + "/>\n";
 }
@@ -340,10 +338,10 @@ std::string junit(const AuditReport& report) {
         worse.empty() ? Verdict::pass : Verdict::fail, worse, pairing_words(since));
   }
   return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuites tests=\"{0}\" failures=\"{1}\" skipped=\"{2}\" errors=\"0\">\n"
-      "  <testsuite name=\"fmd audit\" tests=\"{0}\" failures=\"{1}\" skipped=\"{2}\" "
-      "errors=\"0\">\n{3}  </testsuite>\n</testsuites>\n",
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"{0}\" "
+      "failures=\"{1}\" skipped=\"{2}\" errors=\"0\">\n  <testsuite name=\"fmd audit\" "
+      "tests=\"{0}\" failures=\"{1}\" skipped=\"{2}\" errors=\"0\">\n{3}  "
+      "</testsuite>\n</testsuites>\n",
       tests, failed, skipped, cases);
 }
 

@@ -63,8 +63,8 @@ std::string top(const AuditReport& r) {
                        count(r.missing_numbers));
   if (r.weighted)
     out += fmt::format(
-        "note   rows count by their {}: rates are shares of it, intervals those of\n"
-        "       the effective number of rows; the flip test counts rows alike\n",
+        "note   each row counts by its {}: rates are shares of the total, intervals use\n  "
+        "     the effective number of rows; the flip test counts every row the same\n",
         r.task.weight);
   if (r.accuracy.defined()) {
     out += fmt::format("accuracy {} % {}   log loss {}   calibration error {}\n",
@@ -278,7 +278,7 @@ std::string limits_part(const AuditReport& r) {
     if (limit.lines.empty())
       out += fmt::format("  {:<30} {:<34} {}\n", name, reason_words(limit.reason),
                          shout(limit.verdict));
-    // Lines that pass say nothing new when another one does not.
+    // When one line does not pass, the lines that pass are left out.
     for (const LimitLine& line : limit.lines) {
       if (limit.lines.size() > 1 && line.verdict == Verdict::pass &&
           limit.verdict != Verdict::pass)
@@ -294,7 +294,7 @@ std::string limits_part(const AuditReport& r) {
   return out + fmt::format("verdict: {} (exit {})\n", verdict_words(r), code);
 }
 
-// What masking did, where it did something.
+// What is masked, where something is.
 std::string mask_note(const AuditReport& r) {
   for (const AttributeAudit& a : r.attributes)
     if (const std::string words = text::mask_words(a.groups); !words.empty())

@@ -80,8 +80,7 @@ std::string heading(const CompareReport& r) {
   out += fmt::format("rows   {}\n", text::wrap(parts + "; no row is used twice", 7, 7));
   out += fmt::format("rule   {}, chosen on the hold-out\n", r.rule);
   out += fmt::format(
-      "figures from the test rows, which nothing was chosen on; {:g} % "
-      "intervals\n\n",
+      "figures from the test rows, which took no part in the choice; {:g} % intervals\n\n",
       100 * r.confidence);
   return out;
 }
@@ -134,18 +133,18 @@ std::string notes(const CompareReport& r) {
     out += "note   " + wrap(words, 7, 7) + "\n";
   };
   if (over)
-    note("! no setting keeps to the rule on the hold-out: the most accurate one is shown.");
+    note("! no setting meets the rule on the hold-out: the most accurate one is shown.");
   if (decisions)
     note(
-        "Methods that give decisions alone have the flip gap of these: a changed decision "
-        "counts 1.");
+        "Methods that give only decisions have the flip gap of their decisions: a changed "
+        "decision counts 1.");
   if (r.optimistic) note("Rows of DATA were used in training: figures are optimistic.");
   for (const ComparedMethod& m : r.methods)
     if (!m.reason.empty()) note(fmt::format("{} was left out: {}.", m.name, m.reason));
   note(
-      "Lots: figures are expected ones. CPU s: to fit all settings. A method that needs "
-      "the "
-      "attribute treats two equal persons of two groups differently by design.");
+      "Methods that decide at random have expected figures. CPU s: to fit all settings. A "
+      "method that needs the attribute treats two equal persons of two groups differently "
+      "by design.");
   return out;
 }
 

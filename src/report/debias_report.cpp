@@ -14,8 +14,8 @@
 namespace fmd::internal {
 namespace {
 
-// A receipt is handed on: groups so small that persons could be told apart keep their name
-// only.
+// A receipt is given to others. Groups so small that persons could be recognised keep only
+// their name.
 constexpr Index kFewestShown = kMaskedRows;
 
 Json without_figures(const Json& group) {
@@ -262,7 +262,7 @@ std::pair<std::string, std::string> control_words(const Contender& control,
   if (control.name == "retrained_without_column")
     return {"retrained", "w/o " + clip(without, 5)};
   if (control.name == "fine_tuned") return {"tuned on", "the pairs"};
-  if (control.name == "tempered") return {"tempered", "by NLL"};
+  if (control.name == "tempered") return {"temp.", "scaled"};
   return {"intercept", "shifted"};
 }
 
@@ -332,7 +332,7 @@ std::string candidate_words(const DebiasReport& r, const Candidate& candidate) {
   words += fmt::format("; {} (residual {:.0e}); Hessian: {}, damping {:.2g}",
                        r.solve.solver, r.solve.residual, r.hessian_source, r.solve.damping);
   if (r.relative_gradient > 1e-3)
-    words += "; indicative: the head is not at an optimum of its training objective";
+    words += "; only a hint: the head is not at an optimum of its training objective";
   return wrap(words, 0, 0);
 }
 
@@ -473,11 +473,11 @@ std::string caveats(const DebiasReport& r) {
         "The flip gap of {} was not repaired and got worse, {} -> {}: --attribute {}. ",
         m.attribute, gap(m.before.value), gap(m.after.value), m.attribute);
   }
-  words += r.measure == "equalized_odds_soft"
-               ? "A matched pair is two persons, alike in what was compared: no claim on "
-                 "causes or on law."
-               : "The flip leaves the other columns as they are: no claim on causes or on "
-                 "law.";
+  words +=
+      r.measure == "equalized_odds_soft"
+          ? "A matched pair is two persons, alike in what was compared: no claim on causes "
+            "or on law."
+          : "The flip leaves the other columns as they are: no claim on causes or on law.";
   if (r.optimistic)
     words += " Some of these rows were used in training: the figures are optimistic.";
   return "  " + wrap(words, 2, 2) + "\n";
@@ -496,8 +496,8 @@ std::string screen(const DebiasReport& r) {
                      count(r.pairs), count(r.holdout_rows));
   if (r.chosen < 0) {
     const std::string words = fmt::format(
-        "NO CANDIDATE of {} meets the rule: {}. Nothing was written. "
-        "--best-effort writes the least biased one.",
+        "NO CANDIDATE of {} meets the rule: {}. Nothing was written. --best-effort writes "
+        "the least biased one.",
         r.candidates.size(), r.rule);
     return out + "\n" + wrap(words, 0, 0) + "\n";
   }

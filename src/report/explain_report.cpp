@@ -92,12 +92,11 @@ std::string check_lines(const ExplainedMeasure& measure) {
                   change(c.predicted) + (c.capped ? " (capped)" : ""),
                   c.fine_tuned ? "fine-tuned" : "refitted", change(c.refitted));
   if (c.capped)
-    out += "  The prediction was larger than the gap itself, which cannot be: it is cut.\n";
+    out += "  The predicted change is larger than the gap: it is capped at the gap.\n";
   if (c.fine_tuned)
     return out +
-           "  A network was trained on with and without the rows: one refit of many, not "
-           "at "
-           "an\n  optimum.\n";
+           "  The network was trained further with and without these rows: one refit of "
+           "many,\n  not at an optimum.\n";
   if (!c.converged) out += "  The refit did not reach its optimum: take it as a hint.\n";
   if (!measure.rounds) return out;
   const Removal& r = *measure.rounds;
@@ -176,19 +175,19 @@ std::string screen(const ExplainReport& r) {
                      r.solve.solver, r.hessian_source, r.solve.residual, r.solve.damping,
                      r.solve.cached ? ", factor from the cache" : "");
   if (!r.solve.converged)
-    out += "!      the solver did not converge: the figures are indicative\n";
+    out += "!      the solver did not converge: the figures are only a hint\n";
   if (!r.at_optimum)
     out += fmt::format(
-        "!      indicative: the head is not at an optimum (gradient {:.1e} of its start)\n",
+        "!      only a hint: the head is not at an optimum (gradient {:.1e} of its "
+        "start)\n",
         r.relative_gradient);
-  if (r.other_rows())
-    out += "!      these are not all rows that the model was trained on\n";
+  if (r.other_rows()) out += "!      some of these rows were not used to train the model\n";
   for (std::size_t j = 0; j < r.measures.size(); ++j) {
     const ExplainedMeasure& m = r.measures[j];
     out += fmt::format("\n{}  {}{}: {}\n", m.name(), gap_in_words(m.measure),
                        m.attribute.empty() ? "" : " of " + m.attribute, gap(m.value));
     out += explain_table(r, j);
-    out += fmt::format("  it rests on {} rows; {} work against it\n", count(m.rests_on),
+    out += fmt::format("  {} rows raise it; {} rows lower it\n", count(m.rests_on),
                        count(m.against));
   }
   return out + "\nA strong row is not a wrong row.\n";

@@ -15,7 +15,8 @@ struct JsonDifference {
   std::string first;    // where the first one is, and both values
 };
 
-void compare_json(const std::string& where, const Json& claimed, const Json& now,
-                  double tolerance, JsonDifference& into);
+// Adds the differences of two values under the name `where`.
+void add_differences(const std::string& where, const Json& claimed, const Json& now,
+                     double tolerance, JsonDifference& into);
 
 }  // namespace fmd::internal

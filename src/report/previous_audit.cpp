@@ -29,7 +29,7 @@ Interval read_interval(const JsonReader& object) {
   interval.value = object.number("value");
   if (object.has("low")) interval.low = object.number("low");
   if (object.has("high")) interval.high = object.number("high");
-  // Resampled figures may lie outside: those of sizes and maxima are drawn too large.
+  // A resampled figure may lie outside: resampled sizes and maxima come out too large.
   const std::string kind = text_or_none(object, "interval");
   const bool resampled = kind == "percentile" || kind == "bca";
   if (interval.low > interval.high ||
@@ -82,7 +82,7 @@ class FigureReader {
 };
 
 [[noreturn]] void fail_other(const std::string& source) {
-  throw Error(ErrorKind::bad_model, fmt::format("{}: is no audit", source),
+  throw Error(ErrorKind::bad_model, fmt::format("{}: is not an audit", source),
               "make one: fmd audit MODEL DATA -o old.json");
 }
 
@@ -239,7 +239,7 @@ void set_paired_change(const Interval& plain, double confidence, Index figures,
                        FigureChange& change) {
   const bool floor = is_floor(change.after.measure);
   const double before = change.before.interval.value, after = change.after.interval.value;
-  // A gap that went to the other side has no signed change that tells its size.
+  // When a gap changes its sign, the signed change does not tell how its size changed.
   if (!plain.defined() || (!floor && before * after < 0)) return;
   const bool negative = !floor && (after < 0 || before < 0);
   change.change = widened(negative ? -plain : plain, factor(confidence, 1, figures));

@@ -92,13 +92,11 @@ std::string adjust_words(const ScanReport& r) {
   if (r.adjust == Adjust::bh)
     return fmt::format(
         "adjusted for all {} by Benjamini-Hochberg (of the findings, {} % are expected to "
-        "be "
-        "false at most); of the findings' intervals {} % are expected to hold",
+        "be false at most); of the findings' intervals {} % are expected to hold",
         tests, wrong, level);
   return fmt::format(
       "not adjusted: of {} comparisons without a difference {} % are expected to be "
-      "findings; "
-      "each interval of {} % stands alone",
+      "findings; each interval of {} % stands alone",
       tests, wrong, level);
 }
 
@@ -114,15 +112,15 @@ std::string top(const ScanReport& r) {
   out += "yes    " +
          wrap("the answer " + r.task.classes[static_cast<std::size_t>(favorable)], 7, 7) +
          "\n";
-  out += "scan   " +
-         wrap(fmt::format(
-                  "{} columns and {} intersections of two: {} comparisons of a group with "
-                  "the largest one of its column or intersection. p-values by Fisher's "
-                  "exact test, {}. Groups under {} rows are not compared.",
-                  r.columns.size(), r.intersections.size(), count(r.tests), adjust_words(r),
-                  r.task.min_group),
-              7, 7) +
-         "\n";
+  out +=
+      "scan   " +
+      wrap(fmt::format("{} columns and {} intersections of two: {} comparisons of a group "
+                       "with the largest one of its column or intersection. p-values by "
+                       "Fisher's exact test, {}. Groups under {} rows are not compared.",
+                       r.columns.size(), r.intersections.size(), count(r.tests),
+                       adjust_words(r), r.task.min_group),
+           7, 7) +
+      "\n";
   if (!r.labelled) out += "       No labels: only how often the answer is yes.\n";
   if (!r.left_out.empty()) {
     std::string names;
@@ -171,8 +169,7 @@ std::string figures(const ScanReport& r, const ScanGap& g) {
 
 std::string columns(const ScanReport& r) {
   std::string out =
-      "\nBY GROUP  widest of each column    rows     %     difference           "
-      "     p\n";
+      "\nBY GROUP  widest of each column    rows     %     difference                p\n";
   Index lines = 0, without = 0;
   for (const ScanSuspect& s : r.columns) {
     const ScanGap* g = s.widest();
@@ -191,8 +188,7 @@ std::string columns(const ScanReport& r) {
 std::string crosses(const ScanReport& r) {
   if (r.intersections.empty()) return "";
   std::string out =
-      "\nTWO AT A TIME  widest of each      rows     %     difference           "
-      "     p\n";
+      "\nTWO AT A TIME  widest of each      rows     %     difference                p\n";
   Index lines = 0;
   for (const ScanSuspect& s : r.intersections) {
     const ScanGap* g = s.widest();
@@ -254,8 +250,7 @@ std::string to_json(const ScanReport& report) {
 std::string screen(const ScanReport& report) {
   return top(report) + flips(report) + columns(report) + crosses(report) +
          "\nA difference is not a wrong: columns that go with the label differ too, and "
-         "many\n"
-         "tell the same thing. Look closer: fmd audit ... --attribute COLUMN\n";
+         "many\ntell the same thing. Look closer: fmd audit ... --attribute COLUMN\n";
 }
 
 }  // namespace fmd

@@ -29,7 +29,7 @@ std::string verify_verdict(const VerifyReport& r) {
     case CheckResult::unchecked:
       break;
   }
-  return "NOT ENOUGH, nothing but checksums could be checked";
+  return "NOT ENOUGH, only checksums could be checked";
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(Compare, RefusesWhatDoesNotApply) {
   EXPECT_ERROR(compare(input, {.methods = {"eqodd"}, .attribute = "third"}, {}),
                ErrorKind::unsupported, "two values, there are 3");
   EXPECT_ERROR(compare(input, {.attribute = "x"}, {}), ErrorKind::bad_option,
-               "x is no attribute");
+               "x is not an attribute");
   EXPECT_ERROR(compare(input, {.measure = "fairness"}, {}), ErrorKind::bad_option,
                "measures: co");
   EXPECT_ERROR(compare(made_up_input(60), {}, {}), ErrorKind::bad_data, "too few");

@@ -213,7 +213,7 @@ TEST(MatchReport, FromScoresAloneByOverlap) {
   scores.columns.push_back(p);
   Task task = matched_task();
   EXPECT_ERROR(audit_files(scores, nullptr, task, {.replicates = 50}, {}),
-               ErrorKind::bad_option, "taken between a model's features");
+               ErrorKind::bad_option, "needs a model's features");
   task.attributes[0].match_columns = {"job"};
   const AuditReport report = audit_files(scores, nullptr, task, {.replicates = 50}, {});
   EXPECT_TRUE(report.find("group")->match->excess.defined());

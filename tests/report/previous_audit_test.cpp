@@ -55,9 +55,9 @@ TEST(Baseline, FilesThatAreNoAuditAreRefused) {
     EXPECT_ERROR(parse_audit(text, "old.json"), kind, message);
   };
   fails("", ErrorKind::bad_model, "old.json: damaged JSON");
-  fails("[1]", ErrorKind::bad_model, "is no audit");
-  fails("{}", ErrorKind::bad_model, "is no audit");
-  fails(R"({"command": "debias", "schema": 1})", ErrorKind::bad_model, "is no audit");
+  fails("[1]", ErrorKind::bad_model, "is not an audit");
+  fails("{}", ErrorKind::bad_model, "is not an audit");
+  fails(R"({"command": "debias", "schema": 1})", ErrorKind::bad_model, "is not an audit");
   fails(R"({"command": "audit", "schema": 2})", ErrorKind::unsupported, "schema 2");
   fails(audit(R"("co": {"value": "much"})"), ErrorKind::bad_model, "\"value\" is");
   fails(audit(R"("co": {"value": 0.1, "low": 0.2, "high": 0.3})"), ErrorKind::bad_model,
