@@ -9,13 +9,13 @@
 #include "fmd/data/table_stream.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit_stream.h"
-#include "fmd/pipeline/baseline.h"
+#include "fmd/pipeline/previous_model.h"
 #include "fmd/pipeline/scan.h"
 
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct AuditArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -32,35 +32,36 @@ struct Args {
 void require_attributes(const Task& task) {
   if (!task.attributes.empty()) return;
   throw Error(ErrorKind::bad_option, "audit: no attribute is named",
-              "say whom to compare: --attribute COLUMN");
+              "name the attribute to compare by: --attribute COLUMN");
 }
 
-// The earlier model on the same rows; the earlier audit, when given, must be of it.
-BaselineReport compare_with_model(const Args& args, const Model& now, const Study& study,
-                                  const std::vector<std::optional<StudyPairs>>& pairs,
-                                  const AuditReport& report, const Exec& exec) {
-  const std::string& file = args.gate.baseline_model;
+// The previous model on the same rows. The previous audit, when given, must be of it.
+AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const Study& study,
+                                const std::vector<std::optional<StudyPairs>>& pairs,
+                                const AuditReport& report, const Exec& exec) {
+  const std::string& file = args.gate.previous_model;
   const std::string sha256 = file_sha256(file);
-  if (!args.gate.baseline.empty() &&
-      read_audit(args.gate.baseline).model_sha256 != sha256) {
+  if (!args.gate.previous.empty() &&
+      read_audit(args.gate.previous).model_sha256 != sha256) {
     throw Error(ErrorKind::wrong_model,
-                fmt::format("{} is not an audit of {}", args.gate.baseline, file),
-                "give the model that was audited then, or leave --baseline out");
+                fmt::format("{} is not an audit of {}", args.gate.previous, file),
+                "give the model that was audited then, or leave --previous out");
   }
-  BaselineReport baseline =
+  AuditChanges changes =
       compare_models(open_model(file), now, study, pairs, report, args.options, exec);
-  baseline.earlier.file = baseline.earlier.model =
+  changes.previous.file = changes.previous.model =
       std::filesystem::path(file).filename().string();
-  baseline.earlier.model_sha256 = sha256;
-  return baseline;
+  changes.previous.model_sha256 = sha256;
+  return changes;
 }
 
-AuditReport audit_a_model(const Args& args, const Exec& exec) {
+AuditReport audit_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
   model.task = with_limits(effective_task(model.task, args.common, args.flags), args.gate);
   require_attributes(model.task);
-  const bool earlier_model = !args.gate.baseline_model.empty();
-  const bool whole = earlier_model || args.options.neighbours > 0 || !streams(model.task);
+  const bool has_previous_model = !args.gate.previous_model.empty();
+  const bool whole =
+      has_previous_model || args.options.neighbours > 0 || !streams(model.task);
   StudyStream stream(model, model.task, args.data,
                      {.groups = args.groups,
                       .data_folder = data_folder(),
@@ -73,8 +74,8 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
     stream.next(study, "reading");
     const auto pairs = make_pairs(model, study, model.task, {}, exec);
     report = audit_model(model, study, pairs, args.options, exec);
-    if (earlier_model)
-      report.baseline = compare_with_model(args, model, study, pairs, report, exec);
+    if (has_previous_model)
+      report.since_previous = compare_with_model(args, model, study, pairs, report, exec);
   } else {
     report = audit_stream(model, stream, args.options, exec);
   }
@@ -84,14 +85,14 @@ AuditReport audit_a_model(const Args& args, const Exec& exec) {
   return report;
 }
 
-// The task that flags and task.toml make of scores of another program, and how to read
-// them.
+// The task for scores of another program, from flags and task.toml, and how to read the
+// scores.
 struct ScoresTask {
   Task task;
   CsvOptions csv;
 };
 
-ScoresTask scores_task(const Args& args, const Exec& exec) {
+ScoresTask scores_task(const AuditArgs& args, const Exec& exec) {
   ScoresTask result;
   Task& task = result.task;
   CsvOptions& csv = result.csv;
@@ -120,13 +121,13 @@ ScoresTask scores_task(const Args& args, const Exec& exec) {
 }
 
 // All rows at once, with the groups of a second file.
-Table whole_scores(const Args& args, const CsvOptions& csv, const Exec& exec) {
+Table whole_scores(const AuditArgs& args, const CsvOptions& csv, const Exec& exec) {
   Table scores = read_table(args.scores, csv, exec);
   if (args.groups.file.empty()) return scores;
   return join_groups(scores, read_table(args.groups.file, csv, exec), args.groups.key);
 }
 
-AuditReport audit_scores_file(const Args& args, const Exec& exec) {
+AuditReport audit_scores_file(const AuditArgs& args, const Exec& exec) {
   auto [task, csv] = scores_task(args, exec);
   require_attributes(task);
   AuditReport report;
@@ -148,7 +149,7 @@ AuditReport audit_scores_file(const Args& args, const Exec& exec) {
   return report;
 }
 
-ScanReport scan_a_model(const Args& args, const Exec& exec) {
+ScanReport scan_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
   model.task = effective_task(model.task, args.common, args.flags);
   ScanReport report;
@@ -168,7 +169,7 @@ ScanReport scan_a_model(const Args& args, const Exec& exec) {
   return report;
 }
 
-ScanReport scan(const Args& args, const Exec& exec) {
+ScanReport scan(const AuditArgs& args, const Exec& exec) {
   if (args.scores.empty()) return scan_a_model(args, exec);
   const auto [task, csv] = scores_task(args, exec);
   ScanReport report;
@@ -182,17 +183,17 @@ ScanReport scan(const Args& args, const Exec& exec) {
   return report;
 }
 
-int run_scan(const Args& args) {
+int run_scan(const AuditArgs& args) {
   const GateArgs& gate = args.gate;
   const bool judged = !gate.fail_over.empty() || !gate.fail_under.empty() ||
-                      !gate.baseline.empty() || !gate.baseline_model.empty();
+                      !gate.previous.empty() || !gate.previous_model.empty();
   if (judged ||
       (!gate.format.empty() && gate.format != "screen" && gate.format != "json")) {
     throw Error(
         ErrorKind::bad_option,
-        "audit: --scan looks for suspects; it takes no limits, no baseline, and "
+        "audit: --scan looks for suspects; it takes no limits, no previous audit, and "
         "writes screen or json",
-        "judge a column that it finds: fmd audit ... --attribute COLUMN --fail-over");
+        "to judge a column that it finds: fmd audit ... --attribute COLUMN --fail-over");
   }
   const Session session(args.common);
   OutputFiles files({.force = args.force});
@@ -207,29 +208,29 @@ int run_scan(const Args& args) {
   return 0;
 }
 
-void require_baseline(const Args& args) {
+void require_previous(const AuditArgs& args) {
   const GateArgs& gate = args.gate;
-  if (gate.fail_on_worse && gate.baseline.empty() && gate.baseline_model.empty()) {
+  if (gate.fail_on_worse && gate.previous.empty() && gate.previous_model.empty()) {
     throw Error(ErrorKind::bad_option,
                 "audit: --fail-on-worse needs something to compare with",
-                "give --baseline OLD.json or --baseline-model OLD.safetensors");
+                "give --previous OLD.json or --previous-model OLD.safetensors");
   }
-  if (!gate.baseline_model.empty() && !args.scores.empty()) {
+  if (!gate.previous_model.empty() && !args.scores.empty()) {
     throw Error(
         ErrorKind::bad_option,
-        "audit: --baseline-model needs MODEL and DATA, scores alone cannot be paired",
-        "give --baseline OLD.json");
+        "audit: --previous-model needs MODEL and DATA, scores alone cannot be paired",
+        "give --previous OLD.json");
   }
 }
 
-// The tests of gaps take their time: they are made where somebody sees them.
-bool shows_tests(const Args& args) {
+// The tests of gaps take time: they are made only where they are shown.
+bool shows_tests(const AuditArgs& args) {
   const std::string& format = args.gate.format;
   return args.common.json || !args.metrics.empty() || format == "json" ||
          (format.empty() && !args.out.empty());
 }
 
-int run(Args args) {
+int run_audit(AuditArgs args) {
   if (shows_tests(args)) args.options.permutations = args.permutations;
   args.scanned.confidence = args.options.confidence;
   args.scanned.include_rows = args.options.include_rows;
@@ -239,17 +240,18 @@ int run(Args args) {
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
   if (args.scan) return run_scan(args);
-  require_baseline(args);
+  require_previous(args);
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
   const std::vector<std::string> shown = metric_names(args.metrics);
-  std::optional<EarlierAudit> earlier;
-  if (!args.gate.baseline.empty()) earlier = read_audit(args.gate.baseline);
+  std::optional<PreviousAudit> previous;
+  if (!args.gate.previous.empty()) previous = read_audit(args.gate.previous);
   AuditReport report = args.scores.empty() ? audit_a_model(args, session.exec())
                                            : audit_scores_file(args, session.exec());
-  if (earlier && !report.baseline)
-    report.baseline = compare_audits(*earlier, parse_audit(to_json(report), "this audit"));
+  if (previous && !report.since_previous)
+    report.since_previous =
+        compare_audits(*previous, parse_audit(to_json(report), "this audit"));
   report.shown = shown;
   const std::string& format = args.gate.format;
   if (!args.out.empty()) {
@@ -265,7 +267,7 @@ int run(Args args) {
 }  // namespace
 
 void add_audit(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<AuditArgs>();
   auto* cmd =
       app.add_subcommand("audit", "Measure bias per attribute, with intervals and limits");
   cmd->add_option("model", args->model, "Model file");
@@ -273,19 +275,19 @@ void add_audit(CLI::App& app) {
                   "CSV (also .gz), NPY or Parquet file, or data:NAME; labels are optional");
   cmd->add_option(
       "--scores", args->scores,
-      "In place of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
+      "Instead of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
   cmd->add_option("--pair-scores", args->pair_scores,
                   "Scores of the rows that `fmd pairs` made (columns kept, p added)");
   add_gate_options(*cmd, args->gate);
   cmd->add_flag(
       "--scan", args->scan,
-      "Look at every column with few values and any two of them, not at attributes");
-  cmd->add_option("--scan-columns", args->scanned.columns, "Only these: a,b,c")
+      "Compare the groups of every column with few values, and of any two such columns");
+  cmd->add_option("--scan-columns", args->scanned.columns, "Scan only these columns: a,b,c")
       ->delimiter(',')
       ->allow_extra_args(false);
   cmd->add_option("--adjust", args->scanned.adjust,
-                  "p-values of a scan for their number: holm (no false finding), bh (few "
-                  "false ones among the findings), none")
+                  "How a scan adjusts p-values for their number: holm (no false finding), "
+                  "bh (few false ones among the findings), none")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Adjust>{
           {"holm", Adjust::holm}, {"bh", Adjust::bh}, {"none", Adjust::none}}))
       ->default_str("holm");
@@ -293,55 +295,55 @@ void add_audit(CLI::App& app) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   cmd->add_option("--metrics", args->metrics,
-                  "Further rates and measures on the screen: all, or names with commas; "
-                  "--json has them anyway")
+                  "More rates and measures on the screen: all, or names with commas; "
+                  "--json always has them")
       ->delimiter(',')
       ->allow_extra_args(false);
   cmd->add_flag("--weighted", args->options.weighted,
-                "Rows count by the column of --weight, not alike")
+                "Weight the rows by the column of --weight")
       ->capture_default_str();
   cmd->add_option("-o,--out", args->out, "Also write the JSON (or --format) here");
   cmd->add_option("--replicates", args->options.replicates, "Bootstrap replicates")
       ->check(CLI::Range(50, 1000000))
       ->capture_default_str();
   cmd->add_option("--permutations", args->permutations,
-                  "Permutations of the tests of group gaps (--metrics, JSON); 0: none")
+                  "Permutations for the tests of group gaps (--metrics, JSON); 0: no tests")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  cmd->add_option("--confidence", args->options.confidence, "Of all intervals")
+  cmd->add_option("--confidence", args->options.confidence, "Confidence of all intervals")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();
   cmd->add_option("--intervals", args->options.intervals,
-                  "Ends of what is resampled: percentile, or bca (corrected for bias and "
+                  "Kind of bootstrap intervals: percentile, or bca (corrected for bias and "
                   "skewness)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Bootstrap>{
           {"percentile", Bootstrap::percentile}, {"bca", Bootstrap::bca}}))
       ->default_str("percentile");
   cmd->add_option("--neighbours", args->options.neighbours,
-                  "Also compare the answers of this many nearest rows, e.g. 5; takes "
-                  "rows^2")
+                  "Also compare the answers of this many nearest rows, e.g. 5; cost grows "
+                  "with rows^2")
       ->check(CLI::Range(1, 1000));
   cmd->add_flag("--include-rows", args->options.include_rows,
-                "Show groups under 10 rows as they are; else they are masked");
+                "Show groups under 10 rows; otherwise they are masked");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
   cmd->footer(R"(
-A limit passes when its whole 95 % interval is at or below the value, fails when it is wholly
-above, and is else not enough evidence (exit 3). An attribute that the model does not read has no
-flip gap and never passes a limit on one.
+A limit passes when the whole 95 % interval is at or below the value. It fails when the whole
+interval is above it. Otherwise there is not enough evidence (exit 3). An attribute that the model
+does not read has no flip gap, so a limit on its flip gap never passes.
 
 Examples
   fmd audit income.safetensors test.csv --fail-over co:sex=.02
   fmd audit income.safetensors test.csv --attribute age:4
   fmd audit income.safetensors test.csv --scan
-  fmd audit new.safetensors test.csv --baseline-model old.safetensors --fail-on-worse
+  fmd audit new.safetensors test.csv --previous-model old.safetensors --fail-on-worse
   fmd audit income.safetensors test.csv --attribute race --pairs match
   fmd pairs test.csv --flip sex -o flipped.csv        then score flipped.csv and test.csv
   fmd audit --scores scored.csv --pair-scores flipped_scored.csv --label income \
       --positive ">50000" --attribute sex)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_audit(*args); });
 }
 
 }  // namespace fmd::cli

@@ -69,6 +69,7 @@ void print(const std::string& text);
 // Words on stderr.
 void say(const std::string& text);
 [[nodiscard]] std::string now_utc();
+[[nodiscard]] std::string with_commas(Index count);  // 10,000
 
 // A command's work; the number is the exit code.
 using Work = std::function<int()>;

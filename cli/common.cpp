@@ -97,7 +97,7 @@ void add_common(CLI::App& command, Common& common) {
       ->capture_default_str();
   command.add_option("--task", common.task_file,
                      "task.toml: label, classes, attributes, limits");
-  command.add_flag("--json", common.json, "JSON on stdout in place of the screen");
+  command.add_flag("--json", common.json, "JSON on stdout instead of the screen");
 }
 
 void add_match_options(CLI::App& command, TaskOverrides& flags) {
@@ -106,7 +106,7 @@ void add_match_options(CLI::App& command, TaskOverrides& flags) {
                   "Match by equal values of this column; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--caliper", flags.caliper,
-                     "No matched pair further apart: a distance, or 1sd");
+                     "Largest distance of a matched pair: a number, or 1sd");
   command
       .add_option("--reuse", flags.reuse,
                   "How often one row may be a partner (5; 0 = no limit)")
@@ -119,9 +119,9 @@ void add_task_options(CLI::App& command, TaskOverrides& flags) {
                      "Label value whose probability the model gives");
   command.add_option("--favorable", flags.favorable,
                      "Label value that is good for the person");
-  command.add_option(
-      "--threshold", flags.threshold,
-      "Positive at p >= this; rate=R takes the share R of the training rows");
+  command.add_option("--threshold", flags.threshold,
+                     "The answer is positive at p >= this; rate=R: chosen so that a share "
+                     "R of the training rows is");
   command
       .add_option("--attribute", flags.attributes, "Attribute in question; may be repeated")
       ->allow_extra_args(false);
@@ -129,14 +129,16 @@ void add_task_options(CLI::App& command, TaskOverrides& flags) {
                      "flip, given:FILE (joined by --id), or match, match:overlap, "
                      "match:mahalanobis, match:cosine");
   add_match_options(command, flags);
-  command.add_option("--id", flags.id, "Column that names a row; no input of the model");
+  command.add_option("--id", flags.id,
+                     "Column that names a row; not an input of the model");
   command.add_option("--weight", flags.weight, "Column with row weights");
-  command.add_option("--ignore", flags.ignore, "Column that is no input; may be repeated")
+  command
+      .add_option("--ignore", flags.ignore, "Column that is not an input; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--unseen", flags.unseen,
                      "Categories not seen in training: error or bucket");
   command.add_option("--min-group", flags.min_group,
-                     "Smaller groups are listed, not compared (100)");
+                     "Groups with fewer rows are listed, not compared (100)");
 }
 
 void add_groups_options(CLI::App& command, GroupsFile& groups) {
@@ -150,14 +152,15 @@ Task effective_task(Task task, const Common& common, const TaskOverrides& flags)
   const std::vector<std::string> classes = task.classes;
   const double trained = task.threshold;
   if (!classes.empty() && flags.threshold && flags.threshold->starts_with("rate=")) {
-    throw Error(ErrorKind::bad_option,
-                fmt::format("--threshold {}: a rate is turned into a threshold by training",
-                            *flags.threshold),
-                "give the threshold itself, or train with --threshold rate=R");
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("--threshold {}: only training can turn a rate into a threshold",
+                    *flags.threshold),
+        "give the threshold itself, or train with --threshold rate=R");
   }
   if (!common.task_file.empty()) task = merge(std::move(task), read_task(common.task_file));
   task = merge(std::move(task), flags);
-  // A rate in task.toml is for training, where it became the model's threshold.
+  // A rate in task.toml is for training. There it became the model's threshold.
   if (!classes.empty() && task.rate) {
     task.threshold = trained;
     task.rate.reset();
@@ -214,6 +217,13 @@ std::string now_utc() {
   char text[32];
   std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
+}
+
+std::string with_commas(Index count) {
+  std::string digits = std::to_string(count);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
 }
 
 Work& chosen_work() {

@@ -13,7 +13,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct CompareArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -35,7 +35,7 @@ std::vector<std::string> names_in(const std::string& list) {
 }
 
 // Without a model: the task of a data set by name, or label and classes of the table.
-void read_table_and_task(const Args& args, const Exec& exec, CompareInput& input) {
+void read_table_and_task(const CompareArgs& args, const Exec& exec, CompareInput& input) {
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
   Task task;
@@ -56,13 +56,13 @@ void read_table_and_task(const Args& args, const Exec& exec, CompareInput& input
   if ((task.classes.empty() || label != task.label) && !file.classes)
     task.classes = label_classes(input.data, label, positive);
   task.label = label;
-  task.unseen = Unseen::bucket;  // a rare category may be in no training row
+  task.unseen = Unseen::bucket;  // a rare category may have no training row
   task = merge(merge(task, file), args.flags);
   if (task.favorable.empty() && task.binary()) task.favorable = task.classes[1];
   input.task = std::move(task);
 }
 
-CompareInput read_input(const Args& args, const Exec& exec) {
+CompareInput read_input(const CompareArgs& args, const Exec& exec) {
   CompareInput input;
   input.data_sha256 = file_sha256(args.data);
   if (args.model.empty()) {
@@ -100,7 +100,7 @@ NamedFile named_file(const std::string& flag, const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-void read_outside(const Args& args, CompareInput& input) {
+void read_outside(const CompareArgs& args, CompareInput& input) {
   for (const std::string& text : args.scores) {
     const NamedFile scores = named_file("--with-scores", text);
     input.outside.push_back({scores.name, read_data(scores.file)});
@@ -127,7 +127,7 @@ std::string split_csv(const std::vector<std::string>& parts) {
   return csv;
 }
 
-int run(const Args& args) {
+int run_compare(const CompareArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
@@ -157,7 +157,7 @@ int run(const Args& args) {
   return 0;
 }
 
-constexpr const char* kFooter = R"(
+constexpr const char* kCompareFooter = R"(
 Examples
   fmd compare data:adult --attribute sex -o compare.json
   fmd compare loans.csv --label deny --favorable no --attribute race \
@@ -167,38 +167,41 @@ Examples
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<CompareArgs>();
   auto& o = args->options;
   auto* cmd = app.add_subcommand(
-      "compare", "Every method on the same rows: figures, intervals, times, needs");
+      "compare", "Compare all methods on the same rows: figures, intervals, times, needs");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
-  cmd->add_option("--model", args->model,
-                  "Compare repairs of this model; without it one is trained on a part of "
-                  "DATA");
+  cmd->add_option(
+      "--model", args->model,
+      "Compare repairs of this model; without it one is trained on a part of DATA");
   cmd->add_option("--train", args->train, "Rows that --model was trained on");
-  cmd->add_option("--methods", args->methods, "Names, with commas between; all that apply");
+  cmd->add_option("--methods", args->methods,
+                  "Names with commas between them; all that apply when left out");
   cmd->add_option("--measure", o.measure,
-                  "What the rule makes least: co, flip_rate, demographic_parity, "
+                  "What the rule minimises: co, flip_rate, demographic_parity, "
                   "equal_opportunity or equalized_odds");
   cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss,
-                  "Budget of the rule, on the hold-out")
+                  "How much accuracy the rule may cost on the hold-out")
       ->capture_default_str();
   cmd->add_option("--parts", o.parts, "Shares: train=.4,edit=.15,holdout=.15,test=.3");
   cmd->add_option("--with-scores", args->scores,
                   "NAME=FILE: scores of another program; may be repeated")
       ->allow_extra_args(false);
   cmd->add_option("--with-pair-scores", args->pair_scores,
-                  "NAME=FILE: its scores of the rows that fmd pairs made, for the flip gap")
+                  "NAME=FILE: that program's scores of the rows that fmd pairs made, for "
+                  "the flip gap")
       ->allow_extra_args(false);
-  cmd->add_option("--split-out", args->split_out, "Where to write the part of every row");
+  cmd->add_option("--split-out", args->split_out,
+                  "Where to write the part that every row is in");
   cmd->add_option("-o,--out", args->out, "Where to write the JSON report");
   cmd->add_flag("--force", args->force, "Replace files that exist");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
-  cmd->footer(kFooter);
-  on_run(*cmd, [args] { return run(*args); });
+  cmd->footer(kCompareFooter);
+  on_run(*cmd, [args] { return run_compare(*args); });
 }
 
 }  // namespace fmd::cli

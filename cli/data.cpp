@@ -8,13 +8,13 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct DataArgs {
   Common common;
   std::string name, out;
   bool force = false;
 };
 
-int list(const Args& args) {
+int list(const DataArgs& args) {
   nlohmann::ordered_json json = {
       {"schema", 1}, {"command", "data"}, {"sets", nlohmann::ordered_json::array()}};
   std::string words;
@@ -38,14 +38,14 @@ int list(const Args& args) {
                             {"files", files}});
   }
   words +=
-      "\nUse data:NAME (or data:NAME/train, /test) in place of a file; mnist holds images, "
-      "for\n"
-      "fmd reproduce. Files are looked for in $FMD_DATA, else in ./data.\n";
+      "\nUse data:NAME (or data:NAME/train, /test) instead of a file; mnist holds images, "
+      "for\nfmd reproduce. Files are searched in $FMD_DATA or, when it is not set, in "
+      "./data.\n";
   print(args.common.json ? json.dump(2) + "\n" : words);
   return 0;
 }
 
-int run(const Args& args) {
+int run_data(const DataArgs& args) {
   if (args.name.empty()) return list(args);
   const std::string name = args.name.starts_with("data:") ? args.name : "data:" + args.name;
   const Table table = read_data(name);
@@ -61,16 +61,16 @@ int run(const Args& args) {
 }  // namespace
 
 void add_data(CLI::App& app) {
-  auto args = std::make_shared<Args>();
-  auto* cmd =
-      app.add_subcommand("data", "Data sets known by name, with source and checksum");
+  auto args = std::make_shared<DataArgs>();
+  auto* cmd = app.add_subcommand(
+      "data", "List the data sets known by name, with source and checksum");
   cmd->add_option("name", args->name,
                   "Write this set as CSV (NAME or NAME/train, NAME/test)");
   cmd->add_option("-o,--out", args->out, "Where to write it; stdout when left out");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_common(*cmd, args->common);
   cmd->footer("\nExamples\n  fmd data\n  fmd data adult/test -o adult_test.csv");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_data(*args); });
 }
 
 }  // namespace fmd::cli

@@ -10,7 +10,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct DebiasArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -21,8 +21,8 @@ struct Args {
   bool force = false;
 };
 
-// --attribute names what is repaired; the task's other attributes are still measured.
-DebiasOptions complete_options(const Args& args, Task& task) {
+// --attribute names what is repaired. The task's other attributes are still measured.
+DebiasOptions complete_options(const DebiasArgs& args, Task& task) {
   DebiasOptions options = args.options;
   const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
   for (const std::string& text : asked)
@@ -45,8 +45,8 @@ DebiasOptions complete_options(const Args& args, Task& task) {
   return options;
 }
 
-// Fail before the work, not after it.
-void require_writable(const Args& args, const DebiasFiles& names) {
+// Files that cannot be written are an error before the work, not after it.
+void require_writable(const DebiasArgs& args, const DebiasFiles& names) {
   recover(names.out);
   if (std::filesystem::exists(args.out) &&
       std::filesystem::equivalent(args.out, args.model)) {
@@ -60,7 +60,7 @@ void require_writable(const Args& args, const DebiasFiles& names) {
     check.reserve(*path);
 }
 
-void read_tables(const Args& args, DebiasInput& input) {
+void read_tables(const DebiasArgs& args, DebiasInput& input) {
   const auto read = [&](const std::string& file, std::string& sha256) {
     sha256 = file_sha256(file);
     return read_for(input.model, input.model.task, file, args.groups);
@@ -73,7 +73,7 @@ void read_tables(const Args& args, DebiasInput& input) {
     input.groups = {args.groups.file, file_sha256(args.groups.file), args.groups.key};
 }
 
-int run(const Args& args) {
+int run_debias(const DebiasArgs& args) {
   const Session session(args.common);
   const DebiasFiles names(args.out);
   require_writable(args, names);
@@ -97,28 +97,27 @@ int run(const Args& args) {
   const DebiasReport report =
       save_debias(run, original.bytes(), args.out, {.force = args.force, .run = note});
   if (report.optimistic)
-    say("fmd: warning: rows of DATA were used in training; the receipt says optimistic");
+    say("fmd: warning: rows of DATA were used in training, so the figures look better than "
+        "they are (optimistic in the receipt)");
   if (args.common.json) {
     print(std::string(FileView::open(names.receipt).text()));
   } else {
     print(screen(report));
     print(
         fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, "
-                    ".path.safetensors\n"
-                    "check  fmd verify {0}.receipt.json\n"
-                    "back   fmd undo {0}.receipt.json -o MODEL\n"
-                    "{1:.1f} s, seed {2}\n",
+                    ".path.safetensors\ncheck  fmd verify {0}.receipt.json\nback   fmd "
+                    "undo {0}.receipt.json -o MODEL\n{1:.1f} s, seed {2}\n",
                     args.out, session.seconds(), args.common.seed));
   }
   return 0;
 }
 
-constexpr const char* kFooter = R"(
-80 % of DATA give the edit, 20 % choose, --test reports. --attribute names what is repaired (all
-that the model reads when left out); the task's other attributes are measured beside it. No
-candidate that meets the rule: exit 1 and nothing is written. step, remove and replace are Newton
-steps of the paper's equations 9, 7 and 8; --scale as-printed overshoots by about the number of
-rows.
+constexpr const char* kDebiasFooter = R"(
+The edit is computed from 80 % of DATA. The other 20 % choose among the candidates. --test is only
+reported on. --attribute names what is repaired; when it is left out, every attribute that the model
+reads is repaired. The task's other attributes are measured too. When no candidate meets the rule,
+nothing is written and the exit code is 1. step, remove and replace are Newton steps by the paper's
+equations 9, 7 and 8. --scale as-printed overshoots by about the number of rows.
 
 Examples
   fmd debias income.safetensors repair.csv --attribute sex --test test.csv -o repaired.safetensors
@@ -129,33 +128,35 @@ Examples
   fmd verify repaired.safetensors.receipt.json
   fmd undo repaired.safetensors.receipt.json -o income.safetensors)";
 
-void add_files(CLI::App& cmd, Args& args) {
+void add_files(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_option("model", args.model, "Model to repair (never overwritten)")->required();
   cmd.add_option("data", args.data, "Labelled rows that the model was not trained on")
       ->required();
   cmd.add_option("-o,--out", args.out, "Where to write the new model")->required();
   cmd.add_option("--train", args.train,
-                 "Training rows: curvature, remove, replace, the control without the "
-                 "column");
+                 "Training rows: for the curvature, for remove and replace, and for the "
+                 "control that is retrained without the column");
   cmd.add_option("--test", args.test, "Rows that are only reported on");
-  cmd.add_option("--holdout", args.holdout, "Rows to choose on, in place of 20 % of DATA");
+  cmd.add_option("--holdout", args.holdout, "Rows to choose on, instead of 20 % of DATA");
   cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
 }
 
-void add_choice(CLI::App& cmd, Args& args) {
+void add_choice(CLI::App& cmd, DebiasArgs& args) {
   auto& o = args.options;
   auto* target =
       cmd.add_option("--target", args.target,
-                     "Most accuracy with this, e.g. co=.005, co:sex=.005 (matched pairs: "
-                     "equalized_odds_soft=.05)");
-  cmd.add_option("--max-accuracy-loss", o.max_accuracy_loss,
-                 "Least bias within this; 0.01 = one point")
+                     "Take the most accurate candidate that meets this, e.g. co=.005, "
+                     "co:sex=.005 (matched pairs: equalized_odds_soft=.05)");
+  cmd.add_option(
+         "--max-accuracy-loss", o.max_accuracy_loss,
+         "Take the least biased candidate that costs at most this; 0.01 = one point")
       ->capture_default_str()
       ->excludes(target);
-  cmd.add_option("--at", args.at,
-                 "Take this point of OUT.path.json: lambda=X, s=X, s=X,K=N or "
-                 "gamma=X,mu=Y");
-  cmd.add_flag("--best-effort", o.best_effort, "No candidate: write the least biased one");
+  cmd.add_option(
+      "--at", args.at,
+      "Take this candidate of OUT.path.json: lambda=X, s=X, s=X,K=N or gamma=X,mu=Y");
+  cmd.add_flag("--best-effort", o.best_effort,
+               "When no candidate meets the rule, write the least biased one");
   cmd.add_flag("--keep-rate", o.keep_rate,
                "Shift the intercept so that the favourable rate stays");
   cmd.add_option("--replicates", o.audit.replicates, "Bootstrap replicates")
@@ -163,7 +164,7 @@ void add_choice(CLI::App& cmd, Args& args) {
       ->capture_default_str();
 }
 
-void add_solve(CLI::App& cmd, Args& args) {
+void add_solve(CLI::App& cmd, DebiasArgs& args) {
   auto& o = args.options;
   cmd.add_option("--points", o.points, "solve, path: candidates along the path")
       ->check(CLI::Range(2, 1000))
@@ -180,26 +181,26 @@ void add_solve(CLI::App& cmd, Args& args) {
                  "solve on two or more layers of a network: auto, lm or adam")
       ->capture_default_str();
   cmd.add_option("--gap", args.gaps,
-                 "solve: soft group gap with its weight, e.g. "
+                 "solve: also lower a soft group gap, with this weight, e.g. "
                  "demographic_parity_soft:sex=10")
       ->allow_extra_args(false);
 }
 
-void add_newton(CLI::App& cmd, Args& args) {
+void add_newton(CLI::App& cmd, DebiasArgs& args) {
   auto& o = args.options;
-  cmd.add_option("--scale", o.newton.scale,
-                 "step, remove, replace: factor s; auto, as-printed (1), removal (1/n) or "
-                 "a number")
+  cmd.add_option(
+         "--scale", o.newton.scale,
+         "step, remove, replace: factor s; auto, as-printed (1), removal (1/n) or a number")
       ->capture_default_str();
-  cmd.add_option("--rows", o.newton.rows,
-                 "remove, replace: training rows to take; chosen on the hold-out when left "
-                 "out")
+  cmd.add_option(
+         "--rows", o.newton.rows,
+         "remove, replace: number of training rows; chosen on the hold-out when left out")
       ->check(CLI::Range(Index{1}, Index{1} << 40));
   cmd.add_option("--refresh", o.newton.refresh,
-                 "step, remove, replace: this many steps of s / N, with a new Hessian each")
+                 "step, remove, replace: this many steps of s / N, each with a new Hessian")
       ->capture_default_str();
   cmd.add_option("--hessian", o.hessian,
-                 "Curvature from the rows of train or data; train where --train is given");
+                 "Rows of the curvature: train or data; train where --train is given");
   cmd.add_option("--solver", args.solver, "H^-1 v by auto, cholesky, cg, lissa or kfac")
       ->capture_default_str();
 }
@@ -207,7 +208,7 @@ void add_newton(CLI::App& cmd, Args& args) {
 }  // namespace
 
 void add_debias(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<DebiasArgs>();
   auto* cmd =
       app.add_subcommand("debias", "Remove a measured bias and write the new model");
   add_files(*cmd, *args);
@@ -215,8 +216,8 @@ void add_debias(CLI::App& app) {
                   "solve, path, step, remove, replace or average-column")
       ->capture_default_str();
   cmd->add_option("--layers", args->layers,
-                  "Of a network: the top layers that are changed, a number or all; those "
-                  "below are held")
+                  "Of a network: how many top layers are changed, a number or all; the "
+                  "layers below stay fixed")
       ->capture_default_str();
   add_choice(*cmd, *args);
   add_solve(*cmd, *args);
@@ -224,8 +225,8 @@ void add_debias(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
-  cmd->footer(kFooter);
-  on_run(*cmd, [args] { return run(*args); });
+  cmd->footer(kDebiasFooter);
+  on_run(*cmd, [args] { return run_debias(*args); });
 }
 
 }  // namespace fmd::cli

@@ -11,14 +11,13 @@
 #include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/explain.h"
 #include "fmd/pipeline/train_model.h"
-#include "report/text.h"
 
 namespace fmd::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Args {
+struct DemoArgs {
   Common common;
   std::string folder = "fmd-demo";
 };
@@ -27,8 +26,8 @@ struct Parts {
   Table train, repair, measure;
 };
 
-// 15,000 / 5,000 / 10,000 rows, stratified by label and sex; also written, to go on from
-// there.
+// 15,000 / 5,000 / 10,000 rows, stratified by label and sex. They are also written, so that
+// the next command can use them.
 Parts split_demo(const Table& table, const Task& task, const fs::path& folder,
                  std::uint64_t seed) {
   const std::vector<std::int32_t> y = labels(table, task);
@@ -47,35 +46,7 @@ Parts split_demo(const Table& table, const Task& task, const fs::path& folder,
   return parts;
 }
 
-std::string audit_part(const AuditReport& report) {
-  using namespace text;
-  const AttributeAudit& sex = *report.find("sex");
-  const FlipReport& flip = *sex.flip;
-  const GroupMeasure* parity = sex.groups.find("demographic_parity");
-  const Interval difference = parity->comparisons.at(0).difference;
-  std::string rates;
-  for (const Group& group : sex.groups.groups)
-    rates += fmt::format("{}{} {} %", rates.empty() ? "" : ", ", group.value,
-                         percent(group.selection_rate.value));
-  const auto line = [](const std::string& name, const std::string& value,
-                       const std::string& low, const std::string& high) {
-    return fmt::format("  {:<41} {:>7}    {:>5} .. {}\n", name, value, low, high);
-  };
-  std::string out = "1 AUDIT    change only the column \"sex\" of a row: what happens?\n";
-  out += fmt::format("{:45}{:>5}    95 % interval\n", "", "value");
-  out += line("accuracy", percent(report.accuracy.value) + " %",
-              percent(report.accuracy.low), percent(report.accuracy.high));
-  out += line("flip gap, mean |change of p|", fixed(flip.co.value, 3),
-              fixed(flip.co.low, 3), fixed(flip.co.high, 3));
-  out += line("answers that change", percent(flip.flip_rate.value) + " %",
-              percent(flip.flip_rate.low), percent(flip.flip_rate.high));
-  out += fmt::format("  answered yes: {}\n", rates);
-  out += line("  difference", fixed(difference.value, 3), fixed(difference.low, 3),
-              fixed(difference.high, 3));
-  return out + "  Intervals: other rows could have been drawn; the model is held fixed.\n";
-}
-
-// What the flip gap rests on; every row's part goes to influence.csv.
+// Where the flip gap comes from. The change of every row goes to influence.csv.
 Explanation explain_demo(const Model& model, const Parts& parts, const fs::path& folder,
                          const Exec& exec) {
   ExplainOptions options;
@@ -102,7 +73,7 @@ AuditReport audit_demo(const Model& model, const Table& table, const Exec& exec)
   return audit_model(model, study, pairs, options, exec);
 }
 
-int run(const Args& args) {
+int run_demo(const DemoArgs& args) {
   const Session session(args.common);
   const Exec& exec = session.exec();
   const fs::path folder = args.folder;
@@ -158,33 +129,36 @@ int run(const Args& args) {
     print(json.dump(2) + "\n");
     return 0;
   }
-  using text::count;
   std::string out = fmt::format(
-      "data   ACSIncome 2018, a built-in sample of {} US workers (US Census)\n"
-      "model  logistic regression: income above $50,000? Reads {} columns, sex and\n"
-      "       race among them. Says yes at p >= {:.2f}.\n"
-      "rows   {} train, {} repair, {} measure; no row is used twice\n\n",
-      count(table.rows()), model.backbone->encoder().columns().size(), model.task.threshold,
-      count(parts.train.rows()), count(parts.repair.rows()), count(parts.measure.rows()));
-  out += audit_part(audit);
-  out += fmt::format("\n2 EXPLAIN  what does the flip gap rest on?   ({} training rows)\n",
-                     count(parts.train.rows()));
+      "data   ACSIncome 2018, a built-in sample of {} US workers (US Census)\nmodel  "
+      "logistic regression: income above $50,000? Reads {} columns, sex and\n       race "
+      "among them. Says yes at p >= {:.2f}.\nrows   {} train, {} repair, {} measure; no "
+      "row is used twice\n\n",
+      with_commas(table.rows()), model.backbone->encoder().columns().size(),
+      model.task.threshold, with_commas(parts.train.rows()),
+      with_commas(parts.repair.rows()), with_commas(parts.measure.rows()));
+  out += "1 AUDIT    change only the column \"sex\" of a row: what happens?\n";
+  out += audit_table(audit, "sex");
+  out += "  Intervals: other rows could have been drawn; the model is held fixed.\n";
+  out +=
+      fmt::format("\n2 EXPLAIN  where does the flip gap come from?   ({} training rows)\n",
+                  with_commas(parts.train.rows()));
   out += explain_table(explained.report, 0);
   out += fmt::format("  A strong row is not a wrong row. All rows: {}/influence.csv\n",
                      args.folder);
   out += fmt::format(
       "\n3 REPAIR   {}, chosen on the\n           {} repair rows; figures below from the "
       "{} others\n",
-      report.rule, count(parts.repair.rows()), count(parts.measure.rows()));
+      report.rule, with_commas(parts.repair.rows()), with_commas(parts.measure.rows()));
   out += repair_table(report);
   out += "\nWHAT THIS DOES NOT SAY\n" + caveats(report);
   out += fmt::format(
-      "\nfiles  {0}/{{income,repaired}}.safetensors, influence.csv,\n"
-      "       {{train,repair,measure}}.csv,\n"
-      "       repaired.safetensors.{{receipt.json,undo,path.json,path.safetensors}}\n"
-      "back   fmd undo {0}/repaired.safetensors.receipt.json -o MODEL\n"
-      "next   fmd train YOUR.csv --label COL --positive VALUE --attribute COL -o MODEL\n"
-      "{1:.1f} s, no network, seed {2}\n",
+      "\nfiles  {0}/{{income,repaired}}.safetensors, influence.csv,\n       "
+      "{{train,repair,measure}}.csv,\n       "
+      "repaired.safetensors.{{receipt.json,undo,path.json,path.safetensors}}\nback   fmd "
+      "undo {0}/repaired.safetensors.receipt.json -o MODEL\nnext   fmd train YOUR.csv "
+      "--label COL --positive VALUE --attribute COL -o MODEL\n{1:.1f} s, no network, seed "
+      "{2}\n",
       args.folder, session.seconds(), args.common.seed);
   print(out);
   return 0;
@@ -193,12 +167,13 @@ int run(const Args& args) {
 }  // namespace
 
 void add_demo(CLI::App& app) {
-  auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("demo", "The whole story on a built-in table, in seconds");
+  auto args = std::make_shared<DemoArgs>();
+  auto* cmd = app.add_subcommand(
+      "demo", "Train, audit, explain and repair on a built-in table, in seconds");
   cmd->add_option("-o,--out", args->folder, "Folder for its files")->capture_default_str();
   add_common(*cmd, args->common);
   cmd->footer("\nExample\n  fmd demo");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_demo(*args); });
 }
 
 }  // namespace fmd::cli

@@ -10,11 +10,11 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct DoctorArgs {
   Common common;
 };
 
-int run(const Args& args) {
+int run_doctor(const DoctorArgs& args) {
   const Session session(args.common);
   const BlasInfo blas = blas_info();
   const MachineInfo machine = machine_info();
@@ -47,9 +47,8 @@ int run(const Args& args) {
   out += fmt::format("threads  {}\n", session.exec().pool->threads());
   out += fmt::format("BLAS     {}\n", blas.library.empty() ? "unknown" : blas.library);
   out += fmt::format(
-      "kernel   {}{}\n", blas.kernel.empty() ? "not told" : blas.kernel,
-      blas.repaired ? " (chosen by fmd: the library had taken this CPU for a Pentium 4)"
-                    : "");
+      "kernel   {}{}\n", blas.kernel.empty() ? "unknown" : blas.kernel,
+      blas.repaired ? " (chosen by fmd: the library took this CPU for a Pentium 4)" : "");
   out += fmt::format("GEMM     {:.0f} GFLOP/s double, {:.0f} float, one thread\n",
                      rates.gemm_f64, rates.gemm_f32);
   out += fmt::format("memory   {:.1f} GB/s read, {:.1f} GB/s copy, one thread\n",
@@ -70,12 +69,12 @@ int run(const Args& args) {
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  auto args = std::make_shared<Args>();
-  auto* cmd =
-      app.add_subcommand("doctor", "BLAS kernel, threads, measured GEMM and memory rates");
+  auto args = std::make_shared<DoctorArgs>();
+  auto* cmd = app.add_subcommand(
+      "doctor", "Show BLAS kernel, threads, and measured GEMM and memory rates");
   add_common(*cmd, args->common);
   cmd->footer("\nExample\n  fmd doctor --json");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_doctor(*args); });
 }
 
 }  // namespace fmd::cli

@@ -14,7 +14,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct ExplainArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -24,7 +24,7 @@ struct Args {
   bool spill = false, force = false;
 };
 
-// Features of a larger table do not belong into memory.
+// Features of a larger table do not belong in memory.
 bool is_large(const std::string& name) {
   constexpr std::uintmax_t kLargeFile = 256 << 20;
   std::error_code absent;
@@ -38,7 +38,7 @@ std::string spill_file(const std::string& out, const std::string& role) {
   return folder / fmt::format("fmd-{}.{}-features", ::getpid(), role);
 }
 
-int run(const Args& args) {
+int run_explain(const ExplainArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
@@ -60,8 +60,8 @@ int run(const Args& args) {
                     layers, all_layers));
   OutputFiles spills({.force = true});
   const auto read = [&](const std::string& name, const std::string& role) {
-    // What is spilled are the encoder's features, which frozen layers still turn into
-    // others.
+    // A spill file holds the encoder's features. Below frozen layers they are not the
+    // head's inputs.
     const bool spill = !above && (args.spill || is_large(name));
     return whole_study(model, model.task, name,
                        {.groups = args.groups,
@@ -99,13 +99,14 @@ int run(const Args& args) {
 }  // namespace
 
 void add_explain(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<ExplainArgs>();
   auto& o = args->options;
-  auto* cmd = app.add_subcommand("explain", "Which training rows a measured bias rests on");
+  auto* cmd =
+      app.add_subcommand("explain", "Show which training rows a measured bias comes from");
   cmd->add_option("model", args->model, "Model file")->required();
-  cmd->add_option("data", args->data,
-                  "Labelled rows that the bias is measured on: a table, or a file of "
-                  "features")
+  cmd->add_option(
+         "data", args->data,
+         "Labelled rows that the bias is measured on: a table, or a file of features")
       ->required();
   cmd->add_option("--train", args->train, "The rows that the model was trained on")
       ->required();
@@ -114,13 +115,15 @@ void add_explain(CLI::App& app) {
                   "false_positive_soft, loss; NAME:ATTRIBUTE for one attribute; repeatable")
       ->allow_extra_args(false)
       ->capture_default_str();
-  cmd->add_option("-o,--out", args->out, "Where to write the change of every row, as CSV");
-  cmd->add_option("--check", o.check, "Leave out the K strongest rows and really refit")
+  cmd->add_option("-o,--out", args->out,
+                  "Where to write the change of every training row, as CSV");
+  cmd->add_option("--check", o.check,
+                  "Leave out the K strongest rows, refit, and compare with the prediction")
       ->check(CLI::Range(Index{0}, Index{1} << 40))
       ->type_name("K");
   cmd->add_option("--layers", args->layers,
-                  "Of a network: the top layers that are explained, a number or all; those "
-                  "below are held")
+                  "Of a network: how many top layers are explained, a number or all; the "
+                  "layers below stay fixed")
       ->capture_default_str();
   cmd->add_option("--hessian", args->hessian, "Rows of the curvature: train or data")
       ->check(CLI::IsMember({"train", "data"}))
@@ -134,22 +137,22 @@ void add_explain(CLI::App& app) {
       ->capture_default_str();
   cmd->add_option("--cache", args->cache,
                   "Folder that keeps factors of H for the next run on the same rows");
-  cmd->add_flag("--spill", args->spill,
-                "Keep features in a temporary file instead of memory (files over 256 MB: "
-                "always)");
+  cmd->add_flag(
+      "--spill", args->spill,
+      "Keep features in a temporary file instead of memory (always for files over 256 MB)");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
   cmd->footer(R"(
-The change is what leaving a training row out is predicted to do to the gap: below 0 the gap
-rests on the row, above 0 the row works against it. A strong row is not a wrong row.
+The change of a training row is the predicted change of the gap when the row is left out. Below 0
+the row raises the gap, above 0 the row lowers it. A strong row is not a wrong row.
 
 Examples
   fmd explain income.safetensors test.csv --train train.csv -o influence.csv
   fmd explain income.safetensors test.csv --train train.csv --check 100 \
       --measure co:sex --measure demographic_parity_soft:sex)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_explain(*args); });
 }
 
 }  // namespace fmd::cli

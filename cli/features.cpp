@@ -10,7 +10,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct FeaturesArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
@@ -18,7 +18,7 @@ struct Args {
   bool force = false;
 };
 
-int run(const Args& args) {
+int run_features(const FeaturesArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
@@ -47,9 +47,9 @@ int run(const Args& args) {
 }  // namespace
 
 void add_features(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<FeaturesArgs>();
   auto* cmd = app.add_subcommand(
-      "features", "Turn a table into the features that a model reads, once, as a file");
+      "features", "Write the features that a model reads from a table as a file");
   cmd->add_option("model", args->model, "Model file")->required();
   cmd->add_option("data", args->data, "A table of any size, or data:NAME")->required();
   cmd->add_option("-o,--out", args->out, "Where to write the features")->required();
@@ -58,15 +58,15 @@ void add_features(CLI::App& app) {
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
   cmd->footer(R"(
-predict, audit and explain take the file in place of DATA (and explain in place of TRAIN), with
-this model and every repair of it. It is mapped, not read: rows that do not fit into memory are
-no obstacle, and the table need not be parsed again. It holds features, labels, weights and
-attributes of every row: keep it as you keep the table.
+predict, audit and explain take the file instead of DATA (and explain instead of TRAIN), with this
+model and every repair of it. The file is mapped, so its rows need not fit into memory, and the
+table is not parsed again. It holds features, labels, weights and attributes of every row: protect
+it like the table.
 
 Examples
   fmd features income.safetensors train.csv -o train.features
   fmd explain income.safetensors test.csv --train train.features -o influence.csv)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_features(*args); });
 }
 
 }  // namespace fmd::cli

@@ -26,21 +26,25 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
       ->allow_extra_args(false);
   command
       .add_option("--fail-under", args.fail_under,
-                  "Limit on what is best when large, e.g. selection_ratio:sex=.8")
+                  "Limit on a measure that is best when large, e.g. selection_ratio:sex=.8")
       ->allow_extra_args(false);
   command
       .add_option("--on-unclear", args.on_unclear,
-                  "Not enough evidence counts as: exit-3, fail, pass")
+                  "What not enough evidence counts as: exit-3, fail, pass")
       ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
       ->capture_default_str();
   command
-      .add_option("--format", args.format,
-                  "screen, json, csv, markdown, junit; with -o of the file, else of stdout")
+      .add_option(
+          "--format", args.format,
+          "screen, json, csv, markdown or junit: of the file with -o, otherwise of stdout")
       ->check(CLI::IsMember({"screen", "json", "csv", "markdown", "junit"}));
-  command.add_option("--baseline", args.baseline,
-                     "An earlier audit.json: what changed since then");
-  command.add_option("--baseline-model", args.baseline_model,
-                     "The earlier model: both score DATA, changes are paired by row");
+  command.add_option("--previous", args.previous,
+                     "A previous audit.json: what changed since then");
+  command.add_option("--previous-model", args.previous_model,
+                     "The previous model: both score DATA, changes are paired by row");
+  // The old names still work. An empty group hides them from --help.
+  command.add_option("--baseline", args.previous)->group("");
+  command.add_option("--baseline-model", args.previous_model)->group("");
   command.add_flag("--fail-on-worse", args.fail_on_worse,
                    "Exit 1 when a figure is worse than before beyond its interval");
 }
@@ -65,17 +69,17 @@ std::string formatted(const AuditReport& report, const std::string& format) {
 
 int exit_for(const AuditReport& report, const GateArgs& args) {
   if (report.verdict == Verdict::fail) return 1;
-  if (args.fail_on_worse && report.baseline &&
-      report.baseline->count(Direction::worse) > 0) {
+  if (args.fail_on_worse && report.since_previous &&
+      report.since_previous->count(Direction::worse) > 0) {
     say(fmt::format("fmd: {} figures are worse than in {}",
-                    report.baseline->count(Direction::worse),
-                    report.baseline->earlier.file));
+                    report.since_previous->count(Direction::worse),
+                    report.since_previous->previous.file));
     return 1;
   }
   if (report.verdict != Verdict::unclear) return 0;
   if (args.on_unclear == "fail") return 1;
   if (args.on_unclear == "exit-3") return 3;
-  // What cannot be judged at all stays unclear, whatever is asked for.
+  // A limit that cannot be judged at all stays unclear: no option changes that.
   for (const LimitResult& limit : report.limits)
     if (limit.verdict == Verdict::unclear && limit.lines.empty()) return 3;
   return 0;

@@ -12,7 +12,7 @@ namespace fmd::cli {
 // What `audit` judges by, compares with and writes.
 struct GateArgs {
   std::vector<std::string> fail_over, fail_under;
-  std::string on_unclear = "exit-3", format, baseline, baseline_model;
+  std::string on_unclear = "exit-3", format, previous, previous_model;
   bool fail_on_worse = false;
 };
 

@@ -5,8 +5,8 @@
 #include "fmd/core/file.h"
 
 int main(int argc, char** argv) {
-  // Output files have temporary names until they are complete: there is nothing to save,
-  // only to sweep up.
+  // Output files have temporary names until they are complete: on a signal they are
+  // removed, and nothing needs to be saved.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     std::signal(signal, [](int number) {
       fmd::remove_unfinished();

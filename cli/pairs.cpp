@@ -5,12 +5,12 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/data/pair_plan.h"
-#include "fmd/pipeline/match.h"
+#include "fmd/pipeline/match_plan.h"
 
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct PairsArgs {
   Common common;
   TaskOverrides match;  // label, match columns, caliper, reuse
   std::string data, attribute, matched, by, out;
@@ -25,7 +25,7 @@ struct Wanted {
   CsvOptions csv;
 };
 
-Wanted read_wanted(const Args& args) {
+Wanted read_wanted(const PairsArgs& args) {
   const std::string& name = args.matched.empty() ? args.attribute : args.matched;
   Wanted wanted;
   TaskOverrides file;
@@ -49,8 +49,8 @@ Wanted read_wanted(const Args& args) {
   return wanted;
 }
 
-void report(const Args& args, const Table& table, const Attribute& attribute, Index pairs,
-            const std::string& words) {
+void report(const PairsArgs& args, const Table& table, const Attribute& attribute,
+            Index pairs, const std::string& words) {
   if (args.common.json) {
     print(nlohmann::ordered_json{{"schema", 1},
                                  {"command", "pairs"},
@@ -65,7 +65,7 @@ void report(const Args& args, const Table& table, const Attribute& attribute, In
   }
 }
 
-int write_matches(const Args& args, OutputFiles& files, Wanted& wanted) {
+int write_matches(const PairsArgs& args, OutputFiles& files, Wanted& wanted) {
   const Session session(args.common);
   const Table table = read_data(args.data, wanted.csv);
   Task& task = wanted.task;
@@ -87,7 +87,7 @@ int write_matches(const Args& args, OutputFiles& files, Wanted& wanted) {
   return 0;
 }
 
-int run(const Args& args) {
+int run_pairs(const PairsArgs& args) {
   if (args.attribute.empty() == args.matched.empty()) {
     throw Error(ErrorKind::bad_option, "pairs: give --flip ATTRIBUTE or --match ATTRIBUTE",
                 "fmd pairs test.csv --flip sex -o flipped.csv");
@@ -110,9 +110,9 @@ int run(const Args& args) {
 }  // namespace
 
 void add_pairs(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<PairsArgs>();
   auto* cmd = app.add_subcommand(
-      "pairs", "Rows with one attribute changed, or rows matched with similar ones");
+      "pairs", "Write rows with one attribute changed, or rows matched with similar rows");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
   cmd->add_option("--flip", args->attribute, "Attribute to change");
@@ -128,15 +128,15 @@ void add_pairs(CLI::App& app) {
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_common(*cmd, args->common);
   cmd->footer(R"(
---flip: the new columns fmd_row (number of the row in DATA, from 1), fmd_from and fmd_to stand in
-front. --match: one line for each pair, fmd_row, fmd_partner, fmd_from, fmd_to and fmd_quality (1 =
-the same in what was compared).
+--flip: new columns come first: fmd_row (number of the row in DATA, from 1), fmd_from and fmd_to.
+--match: one line for each pair, with fmd_row, fmd_partner, fmd_from, fmd_to and fmd_quality (1 = the
+same in the columns that were compared).
 
 Examples
   fmd pairs test.csv --flip sex -o flipped.csv
   fmd pairs test.csv --match sex --label income -o matched.csv
   fmd pairs test.csv --match sex --label income --match-columns age --match-columns job -o matched.csv)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_pairs(*args); });
 }
 
 }  // namespace fmd::cli

@@ -11,7 +11,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct PredictArgs {
   Common common;
   TaskOverrides flags;
   std::string model, data, out;
@@ -37,13 +37,13 @@ std::string lines(const Task& task, const Study& block, const Matrix& p) {
   return fmt::to_string(text);
 }
 
-int run(const Args& args) {
+int run_predict(const PredictArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
   Model model = open_model(args.model);
   model.task = effective_task(model.task, args.common, args.flags);
-  Task inputs = model.task;  // labels and attributes play no part
+  Task inputs = model.task;  // labels and attributes are not needed
   inputs.label.clear();
   inputs.attributes.clear();
   StudyStream stream(model, inputs, args.data,
@@ -78,9 +78,9 @@ int run(const Args& args) {
 }  // namespace
 
 void add_predict(CLI::App& app) {
-  auto args = std::make_shared<Args>();
-  auto* cmd =
-      app.add_subcommand("predict", "Scores of a model as CSV: row, predicted, p_<class>");
+  auto args = std::make_shared<PredictArgs>();
+  auto* cmd = app.add_subcommand(
+      "predict", "Write the scores of a model as CSV: row, predicted, p_<class>");
   cmd->add_option("model", args->model, "Model file")->required();
   cmd->add_option("data", args->data,
                   "A table of any size, a file of features, or data:NAME")
@@ -90,7 +90,7 @@ void add_predict(CLI::App& app) {
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);
   cmd->footer("\nExample\n  fmd predict income.safetensors test.csv -o scores.csv");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_predict(*args); });
 }
 
 }  // namespace fmd::cli

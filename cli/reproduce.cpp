@@ -14,21 +14,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Args {
+struct ReproduceArgs {
   Common common;
   std::string table, folder;
   int seeds = 10;
   bool quick = false, fresh = false;
 };
 
-// docs/results where this is run in the repository, else results.
-fs::path result_folder(const Args& args) {
+// docs/results inside the repository, otherwise results.
+fs::path result_folder(const ReproduceArgs& args) {
   if (!args.folder.empty()) return args.folder;
   const bool repository = fs::exists("repro/table1.toml") && fs::is_directory("docs");
   return repository ? "docs/results" : "results";
 }
 
-// Told before an hour's work. The folder itself is made with the first result.
+// An error before an hour of work. The folder itself is made with the first result.
 void require_room(const fs::path& folder) {
   std::error_code ignored;
   fs::path there = fs::absolute(folder);
@@ -44,7 +44,7 @@ void require_room(const fs::path& folder) {
               "choose another one: fmd reproduce TABLE -o FOLDER");
 }
 
-int run(const Args& args) {
+int run_reproduce(const ReproduceArgs& args) {
   const Session session(args.common);
   std::vector<std::string> names = {args.table};
   if (args.table == "all") names = reproducible();
@@ -83,22 +83,23 @@ int run(const Args& args) {
 }  // namespace
 
 void add_reproduce(CLI::App& app) {
-  auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("reproduce", "A table of the paper: printed, ours, time");
+  auto args = std::make_shared<ReproduceArgs>();
+  auto* cmd = app.add_subcommand("reproduce",
+                                 "Measure a table of the paper again: printed, ours, time");
   cmd->add_option("table", args->table, "toy, table1, ...; all = every one")->required();
-  cmd->add_option("--seeds", args->seeds, "How many seeds, from --seed on")
+  cmd->add_option("--seeds", args->seeds, "Number of seeds, beginning with --seed")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  cmd->add_flag(
-      "--quick", args->quick,
-      "Few rows and one seed: shows that it runs, no figure of it means anything");
-  cmd->add_flag("--fresh", args->fresh, "Start over: seeds that are done are run again");
-  cmd->add_option("-o,--out", args->folder,
-                  "Folder for the results (docs/results in the repository, else results)");
+  cmd->add_flag("--quick", args->quick,
+                "Few rows and one seed: shows that it runs; the figures mean nothing");
+  cmd->add_flag("--fresh", args->fresh, "Run all seeds again, also those that are done");
+  cmd->add_option(
+      "-o,--out", args->folder,
+      "Folder for the results (docs/results in the repository, otherwise results)");
   add_common(*cmd, args->common);
   cmd->footer(
       "\nExamples\n  fmd reproduce toy\n  fmd reproduce table1 --seeds 3 -o results");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_reproduce(*args); });
 }
 
 }  // namespace fmd::cli

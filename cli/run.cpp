@@ -15,9 +15,9 @@ constexpr const char* kAbout =
     "fmd finds, explains and removes measured bias in a trained model, without retraining "
     "it.";
 
-constexpr const char* kFooter = R"(
+constexpr const char* kMainFooter = R"(
 Begin with
-  fmd demo                                     the whole story on built-in data
+  fmd demo                                     everything on built-in data
   fmd train YOUR.csv --label COLUMN --positive VALUE --attribute COLUMN -o model.safetensors
 Each command has --help with examples. Data goes to stdout, words go to stderr.
 Exit codes: 0 done or pass, 1 fail or no candidate, 2 wrong usage, 3 not enough evidence,
@@ -27,7 +27,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "fmd");
   app.set_version_flag("--version", std::string("fmd ") + version());
   app.require_subcommand(1);
-  app.footer(kFooter);
+  app.footer(kMainFooter);
   app.get_formatter()->column_width(34);
   for (const auto add : {add_demo, add_split, add_train, add_predict, add_features,
                          add_audit, add_pairs, add_explain, add_debias, add_compare,

@@ -13,7 +13,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct SplitArgs {
   Common common;
   std::string data, parts = "train=.5,repair=.2,test=.3", folder = ".";
   std::vector<std::string> by;
@@ -34,7 +34,7 @@ std::vector<std::int32_t> strata(const Table& table,
   return stratum;
 }
 
-int run(const Args& args) {
+int run_split(const SplitArgs& args) {
   const std::vector<Part> parts = parse_parts(args.parts);
   OutputFiles files({.force = args.force});
   const auto path = [&](const Part& part) {
@@ -76,9 +76,9 @@ int run(const Args& args) {
 }  // namespace
 
 void add_split(CLI::App& app) {
-  auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("split",
-                                 "Seeded, stratified parts of a table; rows as they stand");
+  auto args = std::make_shared<SplitArgs>();
+  auto* cmd = app.add_subcommand(
+      "split", "Cut a table into seeded, stratified parts; rows are not changed");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
   cmd->add_option("--parts", args->parts, "NAME=SHARE,...; shares sum to at most 1")
@@ -92,7 +92,7 @@ void add_split(CLI::App& app) {
   cmd->footer(
       "\nExample\n  fmd split loans.csv --parts train=.5,repair=.2,test=.3 --by deny --by "
       "race");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_split(*args); });
 }
 
 }  // namespace fmd::cli

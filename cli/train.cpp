@@ -14,7 +14,7 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct TrainArgs {
   Common common;
   TaskOverrides flags;
   std::string data, out, kind = "logistic";
@@ -24,7 +24,7 @@ struct Args {
   bool force = false;
 };
 
-// The task of a data set that is known by name is the starting point.
+// A data set that is known by name has a task to start from.
 Task known_task(const std::string& data) {
   if (!data.starts_with("data:")) return {};
   return find_dataset(data.substr(5, data.find('/') - 5)).task;
@@ -50,7 +50,7 @@ std::vector<Index> parse_widths(const std::string& text) {
   return widths;
 }
 
-MlpOptions mlp_options(const Args& args) {
+MlpOptions mlp_options(const TrainArgs& args) {
   MlpOptions options = args.mlp;
   options.hidden = parse_widths(args.hidden);
   options.activation = parse_activation(args.activation);
@@ -96,7 +96,7 @@ const char* name(AdamStatus status) {
   return "";
 }
 
-int run(const Args& args) {
+int run_train(const TrainArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
@@ -172,8 +172,8 @@ int run(const Args& args) {
       if (c.missing > 0)
         print(fmt::format("note   {}: {} missing; {}\n", c.name, c.missing,
                           c.kind == ColumnKind::number
-                              ? "the mean and an indicator stand for them"
-                              : "a level of their own"));
+                              ? "replaced by the mean, with an indicator"
+                              : "they are one more level"));
     if (result.adam) {
       print(fmt::format("fit    {}, l2 {:.3g}, {:.2f} s\n", describe(*result.adam),
                         result.adam->l2, session.seconds()));
@@ -190,10 +190,10 @@ int run(const Args& args) {
                     "smaller --learning-rate helps.",
                     result.adam->epochs, result.adam->best_epoch));
   if (!result.adam && s.status != TrainStatus::converged)
-    say(fmt::format(
-        "fmd: the fit stopped at a relative gradient of {:.1e}: are the classes "
-        "separable? A larger --l2 helps.",
-        s.relative_gradient));
+    say(
+        fmt::format("fmd: the fit stopped at a relative gradient of {:.1e}: are the "
+                    "classes separable? A larger --l2 helps.",
+                    s.relative_gradient));
   return 0;
 }
 
@@ -201,7 +201,7 @@ constexpr const char* kMlpOptions[] = {"--hidden",    "--activation",    "--epoc
                                        "--batch",     "--learning-rate", "--patience",
                                        "--validation"};
 
-void add_mlp_options(CLI::App& cmd, Args& args) {
+void add_mlp_options(CLI::App& cmd, TrainArgs& args) {
   AdamOptions& adam = args.mlp.adam;
   cmd.add_option("--hidden", args.hidden, "mlp: widths of the hidden layers")
       ->capture_default_str();
@@ -211,20 +211,20 @@ void add_mlp_options(CLI::App& cmd, Args& args) {
       ->capture_default_str();
   cmd.add_option("--batch", adam.batch, "mlp: rows in one step of Adam")
       ->capture_default_str();
-  cmd.add_option("--learning-rate", adam.learning_rate, "mlp: of Adam")
+  cmd.add_option("--learning-rate", adam.learning_rate, "mlp: learning rate of Adam")
       ->capture_default_str();
   cmd.add_option("--validation", adam.validation,
-                 "mlp: share of rows held back to tell when to stop; 0 = run all epochs")
+                 "mlp: share of rows that decide when to stop; 0 = run all epochs")
       ->capture_default_str();
   cmd.add_option("--patience", adam.patience,
-                 "mlp: stop after so many epochs without a lower loss on those rows")
+                 "mlp: stop after this many epochs without a lower loss on those rows")
       ->capture_default_str();
 }
 
 }  // namespace
 
 void add_train(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<TrainArgs>();
   auto* cmd = app.add_subcommand("train", "Train a small model from a table");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
       ->required();
@@ -253,7 +253,7 @@ Examples
                       fmt::format("train: {} is for --kind mlp", option),
                       "add --kind mlp, or leave it out");
     }
-    return run(*args);
+    return run_train(*args);
   });
 }
 

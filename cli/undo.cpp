@@ -8,13 +8,13 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct UndoArgs {
   Common common;
   std::string receipt, out;
   bool force = false;
 };
 
-int run(const Args& args) {
+int run_undo(const UndoArgs& args) {
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
   const Bytes original = undo_bytes(args.receipt);
@@ -35,8 +35,9 @@ int run(const Args& args) {
 }  // namespace
 
 void add_undo(CLI::App& app) {
-  auto args = std::make_shared<Args>();
-  auto* cmd = app.add_subcommand("undo", "The model before a repair, byte for byte");
+  auto args = std::make_shared<UndoArgs>();
+  auto* cmd =
+      app.add_subcommand("undo", "Restore the model before a repair, byte for byte");
   cmd->add_option("receipt", args->receipt,
                   "OUT.receipt.json, with OUT and OUT.undo beside it")
       ->required();
@@ -45,7 +46,7 @@ void add_undo(CLI::App& app) {
   add_common(*cmd, args->common);
   cmd->footer(
       "\nExample\n  fmd undo repaired.safetensors.receipt.json -o income.safetensors");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_undo(*args); });
 }
 
 }  // namespace fmd::cli

@@ -5,13 +5,13 @@
 namespace fmd::cli {
 namespace {
 
-struct Args {
+struct VerifyArgs {
   Common common;
   std::string receipt;
   VerifyOptions options;
 };
 
-int run(const Args& args) {
+int run_verify(const VerifyArgs& args) {
   const Session session(args.common);
   VerifyOptions options = args.options;
   options.data_folder = data_folder();
@@ -23,33 +23,32 @@ int run(const Args& args) {
 }  // namespace
 
 void add_verify(CLI::App& app) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<VerifyArgs>();
   auto& o = args->options;
   auto* cmd = app.add_subcommand("verify", "Recompute what a receipt claims");
   cmd->add_option("receipt", args->receipt,
                   "OUT.receipt.json, with OUT and OUT.undo beside it")
       ->required();
   cmd->add_option("--data", o.data,
-                  "A table of the repair, where it is not found by its name; may be "
-                  "repeated")
+                  "A table of the repair that is not found by its name; may be repeated")
       ->allow_extra_args(false);
   cmd->add_option("--train", o.train, "The training rows of the repair");
   cmd->add_option("--test", o.test, "The test rows of the repair");
   cmd->add_option("--tolerance", o.tolerance,
-                  "Largest difference that agrees, relative to max(1, size)")
+                  "Largest difference that is accepted, relative to max(1, size)")
       ->capture_default_str();
   add_common(*cmd, args->common);
   cmd->footer(R"(
-Checks the checksums of the model, of the original that the undo file restores and of every
-table; makes the repair again from the recorded options and seed; measures every figure again.
-Tables are looked for by their recorded names, as they are, beside the receipt and in the current
-folder. --seed and --task are not used: the receipt says them. Exit 0: all that could be checked
-agrees; 1: something differs; 3: nothing but checksums could be checked.
+Checks the checksums of the model, of the original that the undo file restores and of every table.
+Repeats the repair from the recorded options and seed, and measures every figure again. Tables are
+searched by their recorded names: under the name itself, beside the receipt and in the current
+folder. --seed and --task are not used: the receipt has them. Exit 0: everything that could be
+checked agrees; 1: something differs; 3: only checksums could be checked.
 
 Examples
   fmd verify repaired.safetensors.receipt.json
   fmd verify repaired.safetensors.receipt.json --data repair.csv --train train.csv --test test.csv)");
-  on_run(*cmd, [args] { return run(*args); });
+  on_run(*cmd, [args] { return run_verify(*args); });
 }
 
 }  // namespace fmd::cli

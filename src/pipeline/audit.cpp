@@ -7,12 +7,12 @@
 #include "fmd/core/error.h"
 #include "fmd/data/table_stream.h"
 #include "pipeline/neighbours.h"
-#include "pipeline/score_files.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
 
-// Small cells are not given out, and so they are not compared.
+// Small cells are not shown, so they are not compared.
 Index least_rows(Index asked, const AuditOptions& options) {
   return options.include_rows ? asked : std::max(asked, kMaskedRows);
 }
@@ -28,7 +28,8 @@ GroupOptions group_options(const Task& task, const AuditOptions& options, int re
           .permutations = options.permutations};
 }
 
-// Nobody is compared against people of whom nothing is known, though they be the most.
+// Nobody is compared with people whose value is missing, even when they are the largest
+// group.
 int reference_of(const Attribute& attribute, const std::vector<GroupTally>& groups,
                  const Task& task) {
   const bool missing = attribute.groups.size() > attribute.values.size();
@@ -65,7 +66,7 @@ void judge_limits(const Task& task, AuditReport& report) {
         report.limits.push_back(judge_limit(audit, limit));
     if (!limit.attribute.empty() && report.find(limit.attribute) == nullptr) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("limit {}: {} is no attribute of this audit",
+                  fmt::format("limit {}: {} is not an attribute of this audit",
                               to_string(limit), limit.attribute),
                   "name it with --attribute too");
     }

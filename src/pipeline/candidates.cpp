@@ -12,10 +12,12 @@
 #include "fmd/unlearn/solve.h"
 #include "pipeline/debias_options.h"
 #include "pipeline/match_candidates.h"
+#include "pipeline/network_candidates.h"
 #include "pipeline/newton_candidates.h"
+#include "pipeline/step_curvature.h"
 #include "pipeline/study_parts.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 Vector kept_rate(const Model& model, const StudyPart& edit, const Vector& theta,
@@ -31,7 +33,7 @@ double favorable_rate(const Model& model, const StudyPart& part, const Exec& exe
   return static_cast<double>(yes) / static_cast<double>(scored.rows());
 }
 
-std::vector<double> lambdas(const Path& path, const DebiasOptions& options) {
+std::vector<double> path_grid(const Path& path, const DebiasOptions& options) {
   std::vector<double> grid = path_lambdas(path, options.points);
   const std::optional<double>& at = options.at.lambda;
   if (at && std::find(grid.begin(), grid.end(), *at) == grid.end()) grid.push_back(*at);
@@ -39,8 +41,8 @@ std::vector<double> lambdas(const Path& path, const DebiasOptions& options) {
   return grid;
 }
 
-// Every point of the path refined to the minimum of J. A point starts from the path's,
-// moved by how far the last refined point was from its own.
+// Refines every point of the path to the minimum of J. The solve starts from the path's
+// point plus an offset: how far the last solve ended from its own point.
 void refine(const CandidateInput& input, const DebiasOptions& options, const Exec& exec,
             Candidates& candidates) {
   const Model& model = input.model;
@@ -52,14 +54,14 @@ void refine(const CandidateInput& input, const DebiasOptions& options, const Exe
   const std::vector<PairSet> sets = input.edit.sets();
   Vector offset = Vector::Zero(model.theta.size());
   Index done = 0;
-  for (Candidate& point : candidates.points) {
-    exec.report("repairing", done++, static_cast<Index>(candidates.points.size()));
-    solve_options.lambda = point.lambda;
-    const Vector seed = point.theta;
+  for (Candidate& candidate : candidates.all) {
+    exec.report("repairing", done++, static_cast<Index>(candidates.all.size()));
+    solve_options.lambda = candidate.lambda;
+    const Vector seed = candidate.theta;
     const SolveResult solved = solve(linear_head(model), model.theta, input.edit.view(),
-                                        sets, solve_options, exec, seed + offset);
-    point.theta = solved.theta;
-    point.kind = "solve";
+                                     sets, solve_options, exec, seed + offset);
+    candidate.theta = solved.theta;
+    candidate.kind = "solve";
     offset = solved.theta - seed;
     InverseSummary& s = candidates.solve;
     s.residual = std::max(s.residual, solved.summary.gradient);
@@ -70,7 +72,7 @@ void refine(const CandidateInput& input, const DebiasOptions& options, const Exe
   candidates.status = candidates.solve.converged ? "converged" : "not converged";
 }
 
-// The trade-off path, and for solve its points refined.
+// The points of the trade-off path; for solve they are refined.
 Candidates path_candidates(const CandidateInput& input, const DebiasOptions& options,
                            const Exec& exec) {
   const Model& model = input.model;
@@ -82,12 +84,12 @@ Candidates path_candidates(const CandidateInput& input, const DebiasOptions& opt
       consistency_matrix(linear_head(model), input.edit.sets(), model.theta, exec);
   Candidates candidates;
   candidates.path = make_path(H, G, model.theta);
-  for (const double lambda : lambdas(candidates.path, options)) {
-    Candidate point;
-    point.lambda = lambda;
-    point.kind = "path";
-    point.theta = candidates.path.theta(lambda);
-    candidates.points.push_back(std::move(point));
+  for (const double lambda : path_grid(candidates.path, options)) {
+    Candidate candidate;
+    candidate.lambda = lambda;
+    candidate.kind = "path";
+    candidate.theta = candidates.path.theta(lambda);
+    candidates.all.push_back(std::move(candidate));
   }
   candidates.hessian_source = from_train ? "train" : "edit";
   candidates.status = "exact";
@@ -103,17 +105,18 @@ Candidates average_candidate(const CandidateInput& input, const Exec& exec) {
   std::vector<const Attribute*> repaired;
   for (const StudyPairs& pairs : input.edit.pairs)
     repaired.push_back(&input.edit.study->attributes[pairs.attribute]);
-  Candidate point;
-  point.lambda = std::numeric_limits<double>::infinity();
-  point.kind = "average-column";
+  Candidate candidate;
+  candidate.lambda = std::numeric_limits<double>::infinity();
+  candidate.kind = "average-column";
   if (!head_on_columns(input.model))
     throw Error(ErrorKind::unsupported,
                 "debias: method average-column needs a head that reads the columns itself",
                 "use --method solve");
-  point.theta = average_features(*input.model.head, input.model.theta, input.edit.view(),
-                                 attribute_features(input.model, repaired), exec);
+  candidate.theta =
+      average_features(*input.model.head, input.model.theta, input.edit.view(),
+                       attribute_features(input.model, repaired), exec);
   Candidates candidates;
-  candidates.points.push_back(std::move(point));
+  candidates.all.push_back(std::move(candidate));
   candidates.status = "exact";
   candidates.solve = {.converged = true, .solver = "none"};
   candidates.hessian_source = "none";
@@ -129,7 +132,7 @@ std::vector<GapPenalty> gap_penalties(const Model& model, const StudyPart& edit,
     const Index a = edit.study->find(gap.attribute);
     if (a < 0) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("gap {}: {} is no attribute of this task", to_string(gap),
+                  fmt::format("gap {}: {} is not an attribute of this task", to_string(gap),
                               gap.attribute),
                   "write MEASURE:ATTRIBUTE=GAMMA, e.g. demographic_parity_soft:sex=10");
     }
@@ -176,10 +179,10 @@ Candidates make_candidates(const CandidateInput& input, const DebiasOptions& opt
                                            : network_candidates(input, options, exec);
   if (options.keep_rate) {
     const double rate = favorable_rate(input.model, input.edit, exec);
-    for (Candidate& point : candidates.points)
-      point.theta = kept_rate(input.model, input.edit, point.theta, rate, exec);
+    for (Candidate& candidate : candidates.all)
+      candidate.theta = kept_rate(input.model, input.edit, candidate.theta, rate, exec);
   }
   return candidates;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

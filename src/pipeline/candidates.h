@@ -3,13 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/unlearn/path.h"
 #include "fmd/unlearn/solve.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Some rows of a study with the pairs of the repaired attributes: edit part or hold-out.
 struct StudyPart {
@@ -30,9 +31,9 @@ struct CandidateInput {
 
 // The candidates' parameters, before anything is measured.
 struct Candidates {
-  std::vector<Candidate> points;
+  std::vector<Candidate> all;
   Path path;                              // solve and path only
-  InverseSummary solve;                     // the largest residual; iterations of all points
+  InverseSummary solve;                   // largest residual; iterations of all candidates
   double relative_gradient = kUndefined;  // remove, replace: see DebiasReport
   std::string status;
   std::string hessian_source;  // "train" | "edit" | "edit pairs" | "none"
@@ -45,16 +46,8 @@ struct Candidates {
                                                     const StudyPart& edit,
                                                     const DebiasOptions& options);
 
-// The trade-off of a head with hidden layers: by continuation over a grid of lambdas, each
-// solve started from the one before.
-[[nodiscard]] Candidates network_candidates(const CandidateInput& input,
-                                            const DebiasOptions& options, const Exec& exec);
-// Labels on the pairs and nothing else: what plain fine-tuning of the same layers gives.
-[[nodiscard]] Vector fine_tuned(const Model& model, const StudyPart& edit,
-                                const Exec& exec);
-
 // Features that carry the attributes.
 [[nodiscard]] std::vector<Index> attribute_features(
     const Model& model, const std::vector<const Attribute*>& attributes);
 
-}  // namespace fmd
+}  // namespace fmd::internal

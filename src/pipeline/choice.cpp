@@ -6,7 +6,7 @@
 #include "pipeline/match_candidates.h"
 #include "pipeline/odds_choice.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Correctness of each row, and of every repaired attribute the chosen gap of each unit (on
@@ -83,75 +83,76 @@ Columns odds_columns(const Model& model, const StudyPart& part, std::size_t k,
   return {std::move(found.value), std::move(found.change)};
 }
 
-double mean_bias(const Candidate& point) {
+double mean_bias(const Candidate& candidate) {
   double sum = 0;
-  for (const Interval& bias : point.bias) sum += bias.value;
-  return sum / static_cast<double>(point.bias.size());
+  for (const Interval& bias : candidate.bias) sum += bias.value;
+  return sum / static_cast<double>(candidate.bias.size());
 }
 
-Verdict judge_target(const Candidate& point, const StudyPart& part, const Limit& target) {
+Verdict judge_target(const Candidate& candidate, const StudyPart& part,
+                     const Limit& target) {
   Verdict verdict = Verdict::pass;
   for (std::size_t k = 0; k < part.pairs.size(); ++k) {
     const std::string& name = part.study->attributes[part.pairs[k].attribute].name;
     if (!target.attribute.empty() && target.attribute != name) continue;
-    const Verdict one = judge(point.bias[k], target.value);
+    const Verdict one = judge(candidate.bias[k], target.value);
     if (one == Verdict::fail) verdict = Verdict::fail;
     if (one == Verdict::unclear && verdict == Verdict::pass) verdict = Verdict::unclear;
   }
   return verdict;
 }
 
-bool is_at(const Candidate& point, const CandidateAt& at) {
-  return (!at.lambda || point.lambda == *at.lambda) && (!at.s || point.s == *at.s) &&
-         (!at.rows || point.K == *at.rows) && (!at.gamma || point.gamma == *at.gamma) &&
-         (!at.mu || point.mu == *at.mu);
+bool is_at(const Candidate& candidate, const CandidateAt& at) {
+  return (!at.lambda || candidate.lambda == *at.lambda) &&
+         (!at.s || candidate.s == *at.s) && (!at.rows || candidate.K == *at.rows) &&
+         (!at.gamma || candidate.gamma == *at.gamma) && (!at.mu || candidate.mu == *at.mu);
 }
 
 }  // namespace
 
 void measure_candidates(const Model& model, const StudyPart& holdout,
                         const DebiasOptions& options, const Exec& exec,
-                        std::vector<Candidate>& points) {
+                        std::vector<Candidate>& candidates) {
   const bool matched = repairs_matched(holdout, model.task, options);
   const std::string name = chosen_measure(options, matched);
   const Measured before = measure(model, holdout, name, exec);
   std::vector<Vector> correct;
   std::vector<std::vector<Vector>> gaps(holdout.pairs.size());
-  for (Candidate& point : points) {
-    Measured after = measure(with_theta(model, point.theta), holdout, name, exec);
-    point.log_loss = after.log_loss;
+  for (Candidate& candidate : candidates) {
+    Measured after = measure(with_theta(model, candidate.theta), holdout, name, exec);
+    candidate.log_loss = after.log_loss;
     correct.push_back(std::move(after.correct));
     for (std::size_t a = 0; a < gaps.size(); ++a)
       gaps[a].push_back(std::move(after.gaps[a]));
   }
   const Columns accuracy = bootstrap_columns(before.correct, correct, options.audit, exec);
-  for (std::size_t k = 0; k < points.size(); ++k) {
-    points[k].accuracy = accuracy.value[k];
-    points[k].accuracy_change = accuracy.change[k];
-    points[k].lowers_bias = true;
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    candidates[k].accuracy = accuracy.value[k];
+    candidates[k].accuracy_change = accuracy.change[k];
+    candidates[k].lowers_bias = true;
   }
   for (std::size_t a = 0; a < gaps.size(); ++a) {
     const Columns bias =
         matched
             ? odds_columns(model, holdout, a, before.gaps[a], gaps[a], options.audit, exec)
             : bootstrap_columns(before.gaps[a], gaps[a], options.audit, exec);
-    for (std::size_t k = 0; k < points.size(); ++k) {
-      points[k].bias.push_back(bias.value[k]);
-      points[k].bias_change.push_back(bias.change[k]);
-      if (!(bias.change[k].high < 0)) points[k].lowers_bias = false;
+    for (std::size_t k = 0; k < candidates.size(); ++k) {
+      candidates[k].bias.push_back(bias.value[k]);
+      candidates[k].bias_change.push_back(bias.change[k]);
+      if (!(bias.change[k].high < 0)) candidates[k].lowers_bias = false;
     }
   }
   if (!options.target) return;
-  for (Candidate& point : points)
-    point.target = judge_target(point, holdout, *options.target);
+  for (Candidate& candidate : candidates)
+    candidate.target = judge_target(candidate, holdout, *options.target);
 }
 
-int choose(const std::vector<Candidate>& points, const DebiasOptions& options) {
+int choose(const std::vector<Candidate>& candidates, const DebiasOptions& options) {
   const auto best = [&](const auto& eligible, const auto& better) {
     int chosen = -1;
-    for (std::size_t k = 0; k < points.size(); ++k) {
-      if (!eligible(points[k])) continue;
-      if (chosen < 0 || better(points[k], points[static_cast<std::size_t>(chosen)]))
+    for (std::size_t k = 0; k < candidates.size(); ++k) {
+      if (!eligible(candidates[k])) continue;
+      if (chosen < 0 || better(candidates[k], candidates[static_cast<std::size_t>(chosen)]))
         chosen = static_cast<int>(k);
     }
     return chosen;
@@ -192,4 +193,4 @@ std::string rule_in_words(const DebiasOptions& options, bool matched) {
                      options.max_accuracy_loss == 0.01 ? "point" : "points");
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -5,16 +5,16 @@
 
 #include "pipeline/candidates.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Accuracy and bias of every candidate on the hold-out, paired with the original.
 void measure_candidates(const Model& model, const StudyPart& holdout,
                         const DebiasOptions& options, const Exec& exec,
-                        std::vector<Candidate>& points);
+                        std::vector<Candidate>& candidates);
 
 // The rule: position of the chosen candidate, -1 when there is none.
-[[nodiscard]] int choose(const std::vector<Candidate>& points,
+[[nodiscard]] int choose(const std::vector<Candidate>& candidates,
                          const DebiasOptions& options);
 [[nodiscard]] std::string rule_in_words(const DebiasOptions& options, bool matched);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -7,9 +7,11 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/check.h"
-#include "fmd/model/cut.h"
+#include "fmd/baselines/baseline.h"
+#include "fmd/model/split.h"
 #include "fmd/pipeline/train_model.h"
 #include "pipeline/compare_measure.h"
 #include "pipeline/compare_methods.h"
@@ -19,6 +21,29 @@
 
 namespace fmd {
 namespace {
+
+void require_valid(const CompareInput& input, const CompareOptions& options) {
+  require_option(options.max_accuracy_loss >= 0 && options.max_accuracy_loss <= 1,
+                 "compare", "max_accuracy_loss", options.max_accuracy_loss, "in [0, 1]");
+  require_option(options.replicates >= 0, "compare", "replicates", options.replicates,
+                 ">= 0");
+  const std::vector<std::string> names = compare_methods();
+  for (const std::string& name : options.methods)
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("compare: there is no method {}", name),
+                  fmt::format("methods: {}", fmt::join(names, ", ")));
+    }
+  std::vector<std::string> taken = names;
+  for (const OutsideScores& o : input.outside) {
+    if (std::find(taken.begin(), taken.end(), o.name) != taken.end()) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("compare: the name {} is already used", o.name),
+                  "give the outside scores another name");
+    }
+    taken.push_back(o.name);
+  }
+}
 
 constexpr const char* kVanilla = "vanilla";
 
@@ -37,7 +62,7 @@ struct Clock {
 // The model that is given, a network as its last layer on what the others give; or one
 // trained on the train part.
 Model base_model(const CompareInput& input, const CompareRows& rows, const Exec& exec) {
-  if (input.model) return cut_layers(*input.model, 1);
+  if (input.model) return split(*input.model, 1);
   Task task = input.task;
   return train_model(select(input.data, rows.train), task, "", {}, exec).model;
 }
@@ -79,7 +104,7 @@ class Contest {
     Told told;
   };
 
-  // Flips are of the attribute in question alone.
+  // Only the attribute in question is flipped.
   static Model one_attribute(Model model, const AttributeSpec& spec) {
     model.task.attributes = {spec};
     return model;
@@ -117,7 +142,7 @@ class Contest {
     return g;
   }
 
-  // The methods that were asked for, or all; the model as it is always comes first.
+  // The methods that were asked for, or all. The unchanged model always comes first.
   [[nodiscard]] std::vector<CompareMethod> wanted(std::vector<CompareMethod> all) const {
     if (options_.methods.empty()) return all;
     std::vector<CompareMethod> chosen;
@@ -167,7 +192,7 @@ class Contest {
             .replicates = replicates};
   }
 
-  // A method has flip gaps where its answer can depend on the attribute.
+  // A method has a flip gap only where its answer can depend on the attribute.
   [[nodiscard]] std::string flip_reason(const CompareMethod& method) const {
     if (!holdout_.flips) return "ranges_of_a_number";
     return ground_.reads || method.needs_attribute ? "" : "not_an_input";
@@ -181,8 +206,8 @@ class Contest {
     return told;
   }
 
-  // Of all candidates within the budget the one of least bias, the more accurate of equals;
-  // of none within it the most accurate.
+  // Within the budget the candidate with the least bias is chosen, the more accurate one of
+  // two equals. Where none is within the budget, the most accurate one is chosen.
   struct Choice {
     std::size_t at = 0;
     bool within = false;
@@ -227,7 +252,8 @@ class Contest {
     try {
       candidates = method.fit(exec_);
     } catch (const Error& error) {
-      // A cell without rows ends one method, not all of them, unless it was asked for.
+      // A cell without rows ends this method, not all of them. It is an error only where
+      // the method was asked for.
       if (error.kind() != ErrorKind::bad_data || !options_.methods.empty()) throw;
       out.reason = error.what();
       return out;
@@ -296,9 +322,31 @@ class Contest {
 
 }  // namespace
 
+std::vector<std::string> compare_methods() {
+  std::vector<std::string> names = {
+      "vanilla", "tempered", "intercept-shift", "retrained-without", "fine-tuned",
+      "solve",   "step",     "remove",          "replace",           "average-column"};
+  for (const BaselineInfo& info : baselines()) names.emplace_back(info.name);
+  return names;
+}
+
+std::vector<std::string> compare_parts(const CompareInput& input,
+                                       const CompareOptions& options, std::uint64_t seed) {
+  const CompareRows rows = compare_rows(input, options, seed);
+  std::vector<std::string> names(static_cast<std::size_t>(input.data.rows()));
+  const auto mark = [&](const std::vector<Index>& numbers, const char* name) {
+    for (const Index row : numbers) names[static_cast<std::size_t>(row)] = name;
+  };
+  mark(rows.train, "train");
+  mark(rows.edit, "edit");
+  mark(rows.holdout, "holdout");
+  mark(rows.test, "test");
+  return names;
+}
+
 CompareReport compare(const CompareInput& input, const CompareOptions& options,
                       const Exec& exec) {
-  validate(input, options);
+  require_valid(input, options);
   return Contest(input, options, exec).run();
 }
 

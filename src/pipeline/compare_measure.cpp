@@ -10,7 +10,7 @@
 #include "fmd/core/error.h"
 #include "fmd/metrics/interval.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 struct Rate {
@@ -45,19 +45,19 @@ std::vector<GroupSums> group_sums(const AskedPart& part, const Matrix& decision,
   return groups;
 }
 
-using Part = Rate GroupSums::*;
+using GroupRate = Rate GroupSums::*;
 
 // The largest difference of the reference to another group, as an audit has it.
 Interval largest_difference(const std::vector<GroupSums>& groups, int reference,
-                            const std::vector<Part>& rates, const CompareMeasureOptions& o,
-                            std::string& reason) {
-  const auto enough = [&](std::size_t g, Part rate) {
+                            const std::vector<GroupRate>& rates,
+                            const CompareMeasureOptions& o, std::string& reason) {
+  const auto enough = [&](std::size_t g, GroupRate rate) {
     const bool label = rate == &GroupSums::tpr || rate == &GroupSums::fpr;
     return groups[g].selection.of >= static_cast<double>(o.min_group) &&
            (!label || (groups[g].*rate).of >= static_cast<double>(o.min_label));
   };
   Index comparisons = 0;
-  for (const Part rate : rates) {
+  for (const GroupRate rate : rates) {
     Index large = 0;
     for (std::size_t g = 0; g < groups.size(); ++g) large += enough(g, rate);
     if (large < 2 || !enough(static_cast<std::size_t>(reference), rate)) {
@@ -69,7 +69,7 @@ Interval largest_difference(const std::vector<GroupSums>& groups, int reference,
   }
   const double confidence = adjusted_confidence(o.confidence, comparisons);
   Interval widest;
-  for (const Part rate : rates)
+  for (const GroupRate rate : rates)
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (static_cast<int>(g) == reference || !enough(g, rate)) continue;
       const Rate& first = groups[static_cast<std::size_t>(reference)].*rate;
@@ -106,7 +106,7 @@ void measure_groups(const AskedPart& part, const Answers& answers,
     return;
   }
   const int reference = reference_group(part, groups);
-  const auto difference = [&](const std::vector<Part>& rates) {
+  const auto difference = [&](const std::vector<GroupRate>& rates) {
     return largest_difference(groups, reference, rates, o, figures.group_reason);
   };
   figures.demographic_parity = difference({&GroupSums::selection});
@@ -229,4 +229,4 @@ const Interval& figure(const CompareFigures& figures, const std::string& name) {
               "equalized_odds");
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

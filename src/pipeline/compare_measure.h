@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/baselines/baseline.h"
 #include "fmd/pipeline/compare.h"
 #include "fmd/pipeline/study.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // The hold-out or the test rows, with the attribute set to each other value. Points into
 // the study; stays where it was made.
@@ -52,4 +53,4 @@ struct CompareMeasureOptions {
 [[nodiscard]] const Interval& figure(const CompareFigures& figures,
                                      const std::string& name);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -10,7 +10,7 @@
 #include "fmd/unlearn/solve.h"
 #include "pipeline/study_parts.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 using Fitted = std::vector<BaselineCandidate>;
@@ -24,7 +24,7 @@ BaselineCandidate with_head(const CompareGround& ground, std::string setting,
           }};
 }
 
-Fitted tempered(const CompareGround& g, const Exec& exec) {
+Fitted fit_tempered(const CompareGround& g, const Exec& exec) {
   const double T =
       best_temperature(linear_head(g.model), g.model.theta, g.edit.view(), exec);
   return {with_head(g, fmt::format("T={:.3g}", T),
@@ -32,7 +32,7 @@ Fitted tempered(const CompareGround& g, const Exec& exec) {
 }
 
 // To the share of favourable labels: what a shift alone does.
-Fitted shifted(const CompareGround& g, const Exec& exec) {
+Fitted fit_shifted(const CompareGround& g, const Exec& exec) {
   const int favorable = g.model.task.favorable_class();
   double labels = 0;
   for (const Index row : g.edit.rows)
@@ -44,7 +44,7 @@ Fitted shifted(const CompareGround& g, const Exec& exec) {
 }
 
 // The attribute's features are 0 in all rows, so that the ridge leaves their weights at 0.
-Fitted retrained(const CompareGround& g, const Exec& exec) {
+Fitted fit_retrained(const CompareGround& g, const Exec& exec) {
   const Rows rows = g.train->training_rows();
   FeaturePatch nothing;
   nothing.entries.resize(1);
@@ -63,7 +63,7 @@ Fitted retrained(const CompareGround& g, const Exec& exec) {
 }
 
 // The labels of the edit rows and of their flips, nothing else.
-Fitted fine_tuned(const CompareGround& g, const Exec& exec) {
+Fitted fit_fine_tuned(const CompareGround& g, const Exec& exec) {
   const SolveOptions options{
       .anchor = 0, .fit = 1, .lambda = 0, .mu = g.model.note.l2, .gaps = {}};
   return {with_head(g, "",
@@ -73,18 +73,18 @@ Fitted fine_tuned(const CompareGround& g, const Exec& exec) {
 }
 
 // Candidates of fmd debias.
-Fitted debiased(const CompareGround& g, const std::string& method, const Exec& exec) {
+Fitted fit_debiased(const CompareGround& g, const std::string& method, const Exec& exec) {
   DebiasOptions options;
   options.method = method;
   const Candidates made =
       make_candidates({.model = g.model, .edit = g.edit, .train = g.train}, options, exec);
   Fitted fitted;
-  for (const Candidate& point : made.points) {
+  for (const Candidate& candidate : made.all) {
     CandidateAt where;
-    if (std::isfinite(point.lambda)) where.lambda = point.lambda;
-    if (std::isfinite(point.s)) where.s = point.s;
-    if (point.K > 0) where.rows = point.K;
-    fitted.push_back(with_head(g, where.any() ? to_string(where) : "", point.theta));
+    if (std::isfinite(candidate.lambda)) where.lambda = candidate.lambda;
+    if (std::isfinite(candidate.s)) where.s = candidate.s;
+    if (candidate.K > 0) where.rows = candidate.K;
+    fitted.push_back(with_head(g, where.any() ? to_string(where) : "", candidate.theta));
   }
   return fitted;
 }
@@ -113,15 +113,15 @@ void add_controls(const CompareGround& g, std::vector<CompareMethod>& all) {
       [](const CompareGround& ground, const Exec&) -> Fitted {
         return {with_head(ground, "", ground.model.theta)};
       });
-  add("tempered", "logits divided by T", "", tempered);
+  add("tempered", "logits divided by T", "", fit_tempered);
   add("intercept-shift", "intercept shifted",
-      g.model.task.favorable_class() < 0 ? "needs a favourable class" : "", shifted);
+      g.model.task.favorable_class() < 0 ? "needs a favourable class" : "", fit_shifted);
   add("retrained-without", "retrained without the column",
       !column_not_read(g).empty() ? column_not_read(g)
       : g.train == nullptr        ? kNoTrain
                                   : "",
-      retrained);
-  add("fine-tuned", "fine-tuned on the pairs", not_read(g), fine_tuned);
+      fit_retrained);
+  add("fine-tuned", "fine-tuned on the pairs", not_read(g), fit_fine_tuned);
 }
 
 void add_own(const CompareGround& g, std::vector<CompareMethod>& all) {
@@ -131,7 +131,7 @@ void add_own(const CompareGround& g, std::vector<CompareMethod>& all) {
     if (reason.empty() && trains && g.train == nullptr) reason = kNoTrain;
     all.push_back({name, title, "fmd", "", "nothing", false, false, std::move(reason),
                    [&g, method = std::string(name)](const Exec& exec) {
-                     return debiased(g, method, exec);
+                     return fit_debiased(g, method, exec);
                    }});
   };
   add("solve", "consistency with an anchor", false);
@@ -162,4 +162,4 @@ std::vector<CompareMethod> all_methods(const CompareGround& ground) {
   return all;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -8,7 +8,7 @@
 #include "fmd/baselines/baseline.h"
 #include "pipeline/candidates.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // What methods are made from: the model, the rows, and the attribute in question.
 struct CompareGround {
@@ -33,4 +33,4 @@ struct CompareMethod {
 // outlive the result.
 [[nodiscard]] std::vector<CompareMethod> all_methods(const CompareGround& ground);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -10,23 +10,22 @@
 #include "fmd/data/attribute.h"
 #include "fmd/data/split.h"
 #include "fmd/pipeline/audit.h"
+#include "pipeline/study_parts.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
-
-constexpr Index kFewestRows = 20;  // in each part; below that no figure means anything
 
 AttributeSpec spec_of(const Task& task, const std::string& name) {
   if (task.attributes.empty()) {
     throw Error(ErrorKind::bad_option, "compare: no attribute is named",
-                "say whose use is in question: --attribute COLUMN");
+                "name the attribute in question: --attribute COLUMN");
   }
   AttributeSpec spec = task.attributes[0];
   if (!name.empty()) {
     const AttributeSpec* found = task.find(name);
     if (found == nullptr) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("compare: {} is no attribute of the task", name),
+                  fmt::format("compare: {} is not an attribute of the task", name),
                   "name it with --attribute or in task.toml");
     }
     spec = *found;
@@ -50,7 +49,7 @@ std::vector<Part> shares(const CompareInput& input, const CompareOptions& option
   if (!right) {
     throw Error(
         ErrorKind::bad_option,
-        fmt::format("compare: the parts are not those that are needed: {}", options.parts),
+        fmt::format("compare: these are not the parts that are needed: {}", options.parts),
         fmt::format("name each once, e.g. {}", usual));
   }
   return parts;
@@ -114,20 +113,6 @@ CompareRows compare_rows(const CompareInput& input, const CompareOptions& option
   return rows;
 }
 
-std::vector<std::string> compare_parts(const CompareInput& input,
-                                       const CompareOptions& options, std::uint64_t seed) {
-  const CompareRows rows = compare_rows(input, options, seed);
-  std::vector<std::string> names(static_cast<std::size_t>(input.data.rows()));
-  const auto mark = [&](const std::vector<Index>& numbers, const char* name) {
-    for (const Index row : numbers) names[static_cast<std::size_t>(row)] = name;
-  };
-  mark(rows.train, "train");
-  mark(rows.edit, "edit");
-  mark(rows.holdout, "holdout");
-  mark(rows.test, "test");
-  return names;
-}
-
 Answers outside_scores(const OutsideScores& outside, const Task& task, const Table& data,
                        const std::vector<Index>& test) {
   const Table& scores = outside.scores;
@@ -135,7 +120,7 @@ Answers outside_scores(const OutsideScores& outside, const Task& task, const Tab
   const Column* row = scores.find("row");
   if (row == nullptr && scores.rows() != data.rows()) {
     throw Error(ErrorKind::bad_data,
-                fmt::format("{}: {} rows, {} has {}", scores.source, scores.rows(),
+                fmt::format("{} has {} rows, {} has {}", scores.source, scores.rows(),
                             data.source, data.rows()),
                 "give all rows in the order of DATA, or a column row with their numbers");
   }
@@ -147,14 +132,14 @@ Answers outside_scores(const OutsideScores& outside, const Task& task, const Tab
     if (!(number >= 1) || number > static_cast<double>(data.rows()) ||
         number != std::floor(number)) {
       throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"row\": \"{}\" is no row of {}", scores.where(i),
-                              row->text(i), data.source),
+                  fmt::format("{}, column \"row\": \"{}\" is not a row of {}",
+                              scores.where(i), row->text(i), data.source),
                   fmt::format("rows are numbered from 1 to {}", data.rows()));
     }
     Index& known = place[static_cast<std::size_t>(number) - 1];
     if (known >= 0) {
       throw Error(ErrorKind::bad_data,
-                  fmt::format("{}: row {} is there twice", scores.where(i), number));
+                  fmt::format("{}: row {} occurs twice", scores.where(i), number));
     }
     known = i;
   }
@@ -162,8 +147,8 @@ Answers outside_scores(const OutsideScores& outside, const Task& task, const Tab
   for (const Index r : test) {
     if (place[static_cast<std::size_t>(r)] < 0) {
       throw Error(ErrorKind::bad_data,
-                  fmt::format("{}: row {} of {} is missing, a test row", scores.source,
-                              r + 1, data.source),
+                  fmt::format("{}: row {} of {} is missing, and it is a test row",
+                              scores.source, r + 1, data.source),
                   "--split-out FILE tells which rows are test rows");
     }
     wanted.push_back(place[static_cast<std::size_t>(r)]);
@@ -186,8 +171,8 @@ Answers outside_pair_scores(const OutsideScores& outside, const Task& task,
     if (found == place.end()) {
       throw Error(
           ErrorKind::bad_data,
-          fmt::format("{}: fmd_row {} with fmd_to {} is missing, a test row", scores.source,
-                      number + 1, name),
+          fmt::format("{}: fmd_row {} with fmd_to {} is missing, and it is a test row",
+                      scores.source, number + 1, name),
           fmt::format("score the rows of: fmd pairs DATA --flip {}", attribute.name));
     }
     wanted.push_back(found->second);
@@ -195,4 +180,4 @@ Answers outside_pair_scores(const OutsideScores& outside, const Task& task,
   return answers_of(select(scores, wanted), task);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -3,11 +3,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/baselines/baseline.h"
 #include "fmd/data/attribute.h"
 #include "fmd/pipeline/compare.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Who is used for what. Rows ascend; no row is used twice.
 struct CompareRows {
@@ -16,9 +17,6 @@ struct CompareRows {
 
   [[nodiscard]] std::vector<ComparePart> parts() const;
 };
-
-// Throws Error(bad_option) for a method, a budget or a name of scores that cannot be.
-void validate(const CompareInput& input, const CompareOptions& options);
 
 // Seeded, stratified by label and attribute. Throws Error(bad_option: attribute, parts;
 // bad_data: too few rows; bad_value: a label is missing).
@@ -36,4 +34,4 @@ void validate(const CompareInput& input, const CompareOptions& options);
     const OutsideScores& outside, const Task& task, const Attribute& attribute,
     const std::vector<std::pair<Index, std::int32_t>>& pairs);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -7,19 +7,20 @@
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/unlearn/simple.h"
+#include "pipeline/network_candidates.h"
 #include "pipeline/study_parts.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
-// Controls are there for comparison: their intervals need not be as fine as the result's.
+// Controls are only for comparison: their intervals need not be as exact as the result's.
 AuditOptions coarse(AuditOptions options) {
   options.replicates = std::min<Index>(options.replicates, 200);
   options.intersections = false;
   return options;
 }
 
-// Receipts hold the usual measures alone.
+// Receipts hold only the usual measures.
 AuditReport audit_on(const Model& model, const Study& study, AuditOptions options,
                      const Exec& exec, const MatchPlans* matches) {
   options.by_name = false;
@@ -85,7 +86,8 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
 
   const double temperature =
       best_temperature(*before.head, before.theta, holdout.view(), exec);
-  controls.push_back({"tempered", fmt::format("tempered, T = {:.2f}", temperature), "",
+  controls.push_back({"tempered",
+                      fmt::format("temperature scaled, T = {:.2f}", temperature), "",
                       with_theta(before, temper(*before.head, before.theta, temperature))});
 
   const int favorable = before.task.favorable_class();
@@ -107,7 +109,7 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
 }
 
 Predicted path_gap(const Model& before, const Vector& theta, const Study& study,
-                  const StudyPairs& pairs, const Exec& exec) {
+                   const StudyPairs& pairs, const Exec& exec) {
   if (before.head->outputs() != 1) return {};
   const PairSet set = pairs.set(study);
   const Vector was = all_logits(*before.head, set.c, before.theta, exec) -
@@ -128,7 +130,7 @@ Predicted path_gap(const Model& before, const Vector& theta, const Study& study,
 }
 
 Predicted first_order_gap(const Model& before, const Vector& theta, const Study& study,
-                         const StudyPairs& pairs, const Exec& exec) {
+                          const StudyPairs& pairs, const Exec& exec) {
   const PairSet set = pairs.set(study);
   const MeasureValue now =
       evaluate(*make_measure("co"), {.pairs = &set, .rows = {}, .group = {}}, *before.head,
@@ -164,4 +166,4 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
   return all;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -5,7 +5,7 @@
 #include "fmd/pipeline/debias.h"
 #include "pipeline/candidates.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // The models that stand beside the original and the result, and why one is absent.
 struct Control {
@@ -29,17 +29,12 @@ struct Control {
 // at the model's own parameters: what the quadratic path takes a gap for. Undefined for
 // softmax.
 [[nodiscard]] Predicted path_gap(const Model& before, const Vector& theta,
-                                const Study& study, const StudyPairs& pairs,
-                                const Exec& exec);
+                                 const Study& study, const StudyPairs& pairs,
+                                 const Exec& exec);
 // The flip gap B to first order: B + grad B . (theta - the model's parameters). A gap
 // cannot fall below 0: then it is capped.
 [[nodiscard]] Predicted first_order_gap(const Model& before, const Vector& theta,
-                                       const Study& study, const StudyPairs& pairs,
-                                       const Exec& exec);
+                                        const Study& study, const StudyPairs& pairs,
+                                        const Exec& exec);
 
-// Decisions gained and lost, other gaps, weights: what a repair changed besides its aim.
-[[nodiscard]] Moved what_moved(const Model& before, const Model& after, const Study& study,
-                               const std::vector<std::string>& repaired,
-                               const AuditOptions& options, const Exec& exec);
-
-}  // namespace fmd
+}  // namespace fmd::internal

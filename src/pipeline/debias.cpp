@@ -1,18 +1,47 @@
 #include "fmd/pipeline/debias.h"
 
+#include <chrono>
 #include <cmath>
 
 #include "fmd/core/blas.h"
+#include "fmd/core/file.h"
+#include "fmd/formats/model_file.h"
+#include "fmd/formats/safetensors.h"
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/model/cut.h"
 #include "pipeline/choice.h"
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
 #include "pipeline/match_candidates.h"
-#include "pipeline/newton_candidates.h"
+#include "pipeline/moved.h"
 #include "pipeline/repair_parts.h"
 
 namespace fmd {
+namespace {
+
+// theta [candidates, parameters], and what names a candidate: NaN where the method has no
+// such name.
+Bytes path_tensors(const DebiasReport& report) {
+  const Index count = static_cast<Index>(report.candidates.size());
+  const Index parameters = count == 0 ? 0 : report.candidates[0].theta.size();
+  Matrix theta(count, parameters);
+  Matrix lambda(count, 1), s(count, 1), K(count, 1);
+  for (Index k = 0; k < count; ++k) {
+    const Candidate& candidate = report.candidates[static_cast<std::size_t>(k)];
+    theta.row(k) = candidate.theta;
+    lambda(k, 0) = candidate.lambda;
+    s(k, 0) = candidate.s;
+    K(k, 0) = static_cast<double>(candidate.K);
+  }
+  Safetensors file;
+  file.tensors["theta"] = tensor_view(theta);
+  file.tensors["lambda"] = tensor_view(lambda);
+  file.tensors["s"] = tensor_view(s);
+  file.tensors["K"] = tensor_view(K);
+  return file.write();
+}
+
+}  // namespace
 
 struct DebiasRun::State {
   Model whole;        // as it came
@@ -34,9 +63,9 @@ struct DebiasRun::State {
                                   .edit = parts.edit,
                                   .train = parts.train ? &*parts.train : nullptr},
                                  options, exec);
-    measure_candidates(input.model, parts.holdout, options, exec, candidates.points);
-    chosen = choose(candidates.points, options);
-    model = chosen < 0 ? whole : with_top(whole, point().theta);
+    measure_candidates(input.model, parts.holdout, options, exec, candidates.all);
+    chosen = choose(candidates.all, options);
+    model = chosen < 0 ? whole : with_top(whole, choice().theta);
   }
 
   [[nodiscard]] static DebiasInput with_layers(DebiasInput given, Index layers) {
@@ -44,16 +73,17 @@ struct DebiasRun::State {
     return given;
   }
 
-  [[nodiscard]] const Candidate& point() const {
-    return candidates.points[static_cast<std::size_t>(chosen)];
+  [[nodiscard]] const Candidate& choice() const {
+    return candidates.all[static_cast<std::size_t>(chosen)];
   }
 
   [[nodiscard]] Predicted predict(const Study& study, const StudyPairs& pairs) const {
     if (chosen < 0) return {};
     if (is_newton(options.method))
-      return first_order_gap(input.model, point().theta, study, pairs, exec);
+      return first_order_gap(input.model, choice().theta, study, pairs, exec);
     if (candidates.path.g.size() == 0) return {};
-    return path_gap(input.model, candidates.path.theta(point().lambda), study, pairs, exec);
+    return path_gap(input.model, candidates.path.theta(choice().lambda), study, pairs,
+                    exec);
   }
 
   void describe(DebiasReport& report) const {
@@ -72,7 +102,7 @@ struct DebiasRun::State {
     const bool matched = repairs_matched(parts.edit, input.model.task, options);
     report.rule = rule_in_words(options, matched);
     report.measure = chosen_measure(options, matched);
-    report.points = candidates.points;
+    report.candidates = candidates.all;
     report.chosen = chosen;
     report.optimistic = parts.data.used_in_training();
     report.solve = candidates.solve;
@@ -110,8 +140,8 @@ DebiasRun::DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec)
 DebiasRun::~DebiasRun() = default;
 bool DebiasRun::found() const { return state_->chosen >= 0; }
 const Model& DebiasRun::model() const { return state_->model; }
-const std::vector<Candidate>& DebiasRun::points() const {
-  return state_->candidates.points;
+const std::vector<Candidate>& DebiasRun::candidates() const {
+  return state_->candidates.all;
 }
 
 DebiasReport DebiasRun::measure(const Model& repaired) const {
@@ -136,6 +166,34 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   report.accuracy_change =
       accuracy_change(score(before, shown, {}, s.exec), score(after, shown, {}, s.exec),
                       options.confidence, options.replicates, s.exec);
+  return report;
+}
+
+DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> original,
+                         const std::filesystem::path& out, const SaveOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const DebiasFiles names(out);
+  OutputFiles files({.force = options.force});
+  for (const auto* path :
+       {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
+    files.reserve(*path);
+
+  // OUT is written first and renamed last: the figures are those of the file as it is read
+  // back.
+  const Bytes bytes = model_bytes(run.model());
+  files.write(names.out, bytes);
+  DebiasReport report = run.measure(open_model(files.temporary(names.out)));
+  report.out = out.filename().string();
+  report.model_sha256 = hex(sha256(original));
+  report.out_sha256 = hex(sha256(bytes));
+  files.write(names.path_tensors, path_tensors(report));
+  files.write(names.path, path_json(report));
+  files.write(names.undo, make_undo(original, bytes));
+  RunNote note = options.run;
+  note.seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  files.write(names.receipt, receipt_json(report, note));
+  files.commit();
   return report;
 }
 

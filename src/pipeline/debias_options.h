@@ -1,13 +1,16 @@
 #pragma once
 
-#include "fmd/pipeline/debias.h"
+#include <string>
 
-namespace fmd {
+#include "core/internal.h"
+#include "fmd/pipeline/debias_options.h"
 
-// Throws Error(bad_option) that names the option, what came and what it must be.
+namespace fmd::internal {
+
+// Throws Error(bad_option) that names the option, its value and what it must be.
 void validate(const DebiasOptions& options, bool has_train);
 
 // step, remove or replace.
 [[nodiscard]] bool is_newton(const std::string& method);
 
-}  // namespace fmd
+}  // namespace fmd::internal

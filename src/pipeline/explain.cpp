@@ -2,21 +2,31 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
+
+#include <fmt/format.h>
 
 #include "core/check.h"
+#include "data/number.h"
+#include "fmd/data/csv.h"
 #include "fmd/influence/ranking.h"
 #include "pipeline/pair_slices.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
 
-// Of the gap: a larger predicted change is also gone about in rounds.
+constexpr const char* kExplainLabels =
+    "explain needs labelled rows: the loss of a training row depends on its label";
+
+// As a share of the gap. When the predicted change is larger, the rows are also left out in
+// rounds.
 constexpr double kLargeRemoval = 0.25;
 
 const char* const kDecisions[] = {"demographic_parity", "equal_opportunity",
                                   "equalized_odds", "flip_rate", "accuracy"};
 
-// A measure with what it is taken on; owns what a BiasTarget points to.
+// A measure and the data that it is measured on. Owns what a BiasTarget points to.
 struct Asked {
   std::string measure;
   std::size_t attribute = 0;
@@ -45,7 +55,7 @@ struct Gatherer {
       if (name != decision) continue;
       throw Error(ErrorKind::bad_option,
                   fmt::format("explain: {} counts decisions, which have no slope", name),
-                  "take co, demographic_parity_soft or equal_opportunity_soft");
+                  "use co, demographic_parity_soft or equal_opportunity_soft");
     }
     if (name == "loss") {
       if (colon != std::string::npos)
@@ -65,14 +75,14 @@ struct Gatherer {
         data.attributes.empty()
             ? "explain: no attribute is named"
             : fmt::format("{}: the model reads none of the task's attributes", name),
-        "name one with --attribute, or take demographic_parity_soft");
+        "name one with --attribute, or use demographic_parity_soft");
   }
 
   [[nodiscard]] std::size_t find(const std::string& name) const {
     const Index a = data.find(name);
     if (a < 0) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("explain: {} is no attribute of the task", name),
+                  fmt::format("explain: {} is not an attribute of the task", name),
                   "name it with --attribute or in task.toml");
     }
     return static_cast<std::size_t>(a);
@@ -84,13 +94,13 @@ struct Gatherer {
       throw Error(ErrorKind::bad_option,
                   fmt::format("{}: ranges of {} have no single value to flip to", name,
                               attribute.name),
-                  "take demographic_parity_soft, or name numbers by `values`");
+                  "use demographic_parity_soft, or list the numbers in `values`");
     }
     if (flips && !has_pairs(a)) {
       throw Error(
           ErrorKind::attribute_not_read,
           fmt::format("{}: the model does not read {}", name, attribute.name),
-          "a column that is no input has no flip gap; take demographic_parity_soft");
+          "a column that is not an input has no flip gap: use demographic_parity_soft");
     }
     Asked one{name, a, true, nullptr, nullptr};
     const int favorable = model.task.favorable_class();
@@ -117,15 +127,6 @@ struct Gatherer {
     return all;
   }
 };
-
-void require_labels(const Study& study) {
-  const auto unknown = std::find(study.y.begin(), study.y.end(), -1);
-  if (unknown == study.y.end()) return;
-  throw Error(
-      ErrorKind::bad_value,
-      fmt::format("{}: the label is missing", study.where(unknown - study.y.begin())),
-      "explain needs labelled rows: the loss of a training row depends on its label");
-}
 
 std::vector<double> column(const Matrix& change, std::size_t j) {
   std::vector<double> values;
@@ -158,7 +159,7 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
   const double l2 = how.curvature.l2, n = how.curvature.rows_in_mean;
   measure.check = check_removal(*model.head, train.training_rows(), model.theta, target,
                                 change, rows, {.l2 = l2, .rows_in_mean = n}, exec);
-  // Rounds of a network would add up what training on does by itself.
+  // On a network, rounds would add up what further training alone does.
   if (!model.head->linear() || measure.check->predicted > -kLargeRemoval * value)
     return measure;
   measure.rounds = remove_in_rounds(
@@ -166,6 +167,113 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
       {.count = static_cast<Index>(rows.size()), .curvature = how.curvature}, exec);
   return measure;
 }
+
+// Rows are written in the order of their changes. Sorting all of them at once would jump
+// around in memory. Instead the changes are divided into ranges, and one range after the
+// other is gathered, sorted and written.
+constexpr Index kRangeRows = Index{1} << 21;  // about, in a range
+constexpr Index kMostRanges = 64;             // each is a pass over all changes
+constexpr Index kPieceRows = Index{1} << 14;  // formatted by one thread
+
+// Limits between ranges, ascending, from a regular sample.
+std::vector<double> range_limits(const Matrix& change) {
+  const Index rows = change.rows();
+  const Index ranges = std::min((rows + kRangeRows - 1) / kRangeRows, kMostRanges);
+  std::vector<double> limits;
+  if (ranges <= 1) return limits;
+  const Index samples = 256 * ranges, step = std::max<Index>(1, rows / samples);
+  std::vector<double> sample;
+  for (Index i = 0; i < rows; i += step) sample.push_back(change(i, 0));
+  std::sort(sample.begin(), sample.end());
+  for (Index r = 1; r < ranges; ++r)
+    limits.push_back(sample[to_size(r * std::ssize(sample) / ranges)]);
+  limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+  return limits;
+}
+
+// A row with all that is written of it.
+struct Line {
+  double first = 0;  // change of the first measure
+  Index row = 0;
+  Index at = 0;  // its cells among those of the range
+};
+
+class Writer {
+ public:
+  explicit Writer(const Explanation& explained)
+      : explained_(explained), classes_(cells_of(explained.report.task.classes)) {
+    for (const Attribute& a : explained.train.attributes)
+      groups_.push_back(cells_of(a.groups));
+  }
+
+  [[nodiscard]] std::string header() const {
+    std::string text = "row,label";
+    for (const Attribute& a : explained_.train.attributes) text += "," + csv_cell(a.name);
+    const auto& measures = explained_.report.measures;
+    if (measures.size() == 1) return text + ",change\n";
+    for (const ExplainedMeasure& m : measures) text += "," + csv_cell("change_" + m.name());
+    return text + "\n";
+  }
+
+  // Rows whose first change is in [low, high).
+  void gather(double low, double high) {
+    lines_.clear();
+    codes_.clear();
+    changes_.clear();
+    const Matrix& change = explained_.change;
+    const Study& train = explained_.train;
+    for (Index row = 0; row < change.rows(); ++row) {
+      if (change(row, 0) < low || change(row, 0) >= high) continue;
+      lines_.push_back({change(row, 0), row, std::ssize(lines_)});
+      codes_.push_back(train.y[to_size(row)]);
+      for (const Attribute& a : train.attributes) codes_.push_back(a.code[to_size(row)]);
+      for (Index j = 1; j < change.cols(); ++j) changes_.push_back(change(row, j));
+    }
+    std::sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) {
+      return a.first != b.first ? a.first < b.first : a.row < b.row;
+    });
+  }
+
+  [[nodiscard]] Index pieces() const {
+    return (std::ssize(lines_) + kPieceRows - 1) / kPieceRows;
+  }
+
+  [[nodiscard]] std::string piece(Index number) const {
+    std::string text;
+    const auto out = std::back_inserter(text);
+    const Index last = std::min((number + 1) * kPieceRows, std::ssize(lines_));
+    for (Index i = number * kPieceRows; i < last; ++i) {
+      const Line& line = lines_[to_size(i)];
+      const std::int32_t* code = &codes_[to_size(line.at) * (1 + groups_.size())];
+      fmt::format_to(out, "{},", line.row + 1);
+      text += classes_[to_size(*code)];
+      for (const std::vector<std::string>& group : groups_) {
+        text += ',';
+        if (*++code >= 0) text += group[to_size(*code)];
+      }
+      fmt::format_to(out, ",{}", line.first);
+      const Index more = explained_.change.cols() - 1;
+      for (Index j = 0; j < more; ++j)
+        fmt::format_to(out, ",{}", changes_[to_size(line.at * more + j)]);
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  static std::vector<std::string> cells_of(const std::vector<std::string>& texts) {
+    std::vector<std::string> cells;
+    for (const std::string& text : texts) cells.push_back(csv_cell(text));
+    return cells;
+  }
+
+  const Explanation& explained_;
+  std::vector<std::string> classes_;
+  std::vector<std::vector<std::string>> groups_;
+  std::vector<Line> lines_;
+  std::vector<std::int32_t> codes_;  // of each line: label, then the attributes'
+  std::vector<double> changes_;      // of each line: those of the other measures
+};
 
 }  // namespace
 
@@ -175,8 +283,8 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
   Explanation result;
   result.train = std::move(train_rows);
   const Study& train = result.train;
-  require_labels(data);
-  require_labels(train);
+  require_labels(data, kExplainLabels);
+  require_labels(train, kExplainLabels);
   Gatherer gatherer{model, data, exec, {}};
   for (const std::string& measure : options.measures) gatherer.add(measure);
   const std::vector<BiasTarget> targets = gatherer.targets();
@@ -216,6 +324,27 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
                                        exec));
   result.change = std::move(found.change);
   return result;
+}
+
+void Explanation::write_csv(const std::function<void(std::string_view)>& sink,
+                            const Exec& exec) const {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr Index kTogether = 64;  // pieces that wait in memory
+  Writer writer(*this);
+  sink(writer.header());
+  std::vector<double> limits = range_limits(change);
+  limits.push_back(infinity);
+  double low = -infinity;
+  for (const double high : limits) {
+    writer.gather(low, high);
+    low = high;
+    for (Index first = 0; first < writer.pieces(); first += kTogether) {
+      std::vector<std::string> texts(to_size(std::min(kTogether, writer.pieces() - first)));
+      exec.for_each(std::ssize(texts),
+                    [&](Index i) { texts[to_size(i)] = writer.piece(first + i); });
+      for (const std::string& text : texts) sink(text);
+    }
+  }
 }
 
 }  // namespace fmd

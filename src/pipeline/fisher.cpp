@@ -1,10 +1,11 @@
+#include "fmd/pipeline/fisher.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
-#include "fmd/pipeline/scan.h"
 
 namespace fmd {
 namespace {
@@ -47,14 +48,14 @@ struct Hypergeometric {
 double fisher_test(Index k1, Index n1, Index k2, Index n2) {
   if (k1 < 0 || k1 > n1 || k2 < 0 || k2 > n2) {
     throw Error(ErrorKind::bad_option,
-                fmt::format("test: {} of {} and {} of {} are no shares", k1, n1, k2, n2),
-                "count hits among the rows that they are a part of");
+                fmt::format("test: {} of {} and {} of {} are not shares", k1, n1, k2, n2),
+                "hits are some of the rows: give at most as many");
   }
   if (n1 == 0 || n2 == 0) return 1;
   const Hypergeometric table{static_cast<double>(n1), static_cast<double>(n2),
                              static_cast<double>(k1 + k2)};
   const double k = static_cast<double>(k1), mode = table.mode();
-  // Equal chances that rounding tells apart count as equal.
+  // Chances that differ only by rounding count as equal.
   const double own = table.log_chance(k), limit = own + 1e-7;
   if (table.log_chance(mode) <= limit) return 1;
   const bool above = k > mode;

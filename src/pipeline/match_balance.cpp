@@ -6,7 +6,7 @@
 
 #include "core/index.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // A number for each row; NaN where it is missing.
@@ -111,4 +111,4 @@ std::vector<BalanceLine> balance(const MatchPlan& plan, const MatchInput& input)
   return lines;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,9 +2,10 @@
 
 #include <vector>
 
-#include "fmd/pipeline/match.h"
+#include "core/internal.h"
+#include "fmd/pipeline/match_plan.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Every column (of a category: every level) of the groups that were matched: the value
 // that is compared against, or the largest group, and the other one that is furthest from
@@ -12,4 +13,4 @@ namespace fmd {
 [[nodiscard]] std::vector<BalanceLine> balance(const MatchPlan& plan,
                                                const MatchInput& input);
 
-}  // namespace fmd
+}  // namespace fmd::internal

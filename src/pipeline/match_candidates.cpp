@@ -10,7 +10,7 @@
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/unlearn/solve.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 const Attribute& attribute_of(const StudyPart& part, std::size_t k) {
@@ -160,22 +160,22 @@ Candidates match_candidates(const CandidateInput& input, const DebiasOptions& op
   const std::vector<Weights> all = grid(options);
   Vector start = model.theta;
   for (const Weights& weights : all) {
-    exec.report("repairing", std::ssize(candidates.points), std::ssize(all));
+    exec.report("repairing", std::ssize(candidates.all), std::ssize(all));
     if (weights.gamma == 0) start = model.theta;
     const SolveResult solved = solve(*model.head, model.theta, input.edit.view(), rows,
-                                        {.anchor = 0,
-                                         .fit = options.fit > 0 ? options.fit : 1,
-                                         .lambda = 0,
-                                         .mu = weights.mu,
-                                         .gaps = odds_penalties(input, weights.gamma)},
-                                        exec, start);
+                                     {.anchor = 0,
+                                      .fit = options.fit > 0 ? options.fit : 1,
+                                      .lambda = 0,
+                                      .mu = weights.mu,
+                                      .gaps = odds_penalties(input, weights.gamma)},
+                                     exec, start);
     start = solved.theta;
-    Candidate point;
-    point.gamma = weights.gamma;
-    point.mu = weights.mu;
-    point.kind = "solve";
-    point.theta = solved.theta;
-    candidates.points.push_back(std::move(point));
+    Candidate candidate;
+    candidate.gamma = weights.gamma;
+    candidate.mu = weights.mu;
+    candidate.kind = "solve";
+    candidate.theta = solved.theta;
+    candidates.all.push_back(std::move(candidate));
     InverseSummary& s = candidates.solve;
     s.residual = std::max(s.residual, solved.summary.gradient);
     s.iterations += solved.summary.iterations;
@@ -185,4 +185,4 @@ Candidates match_candidates(const CandidateInput& input, const DebiasOptions& op
   return candidates;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,7 +4,7 @@
 
 #include "pipeline/candidates.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Consistency between matched pairs fights what makes two persons different and ends where
 // it began. On them the repair is instead: labels on all edit rows, every cell of label x
@@ -30,4 +30,4 @@ struct LargeGroups {
 };
 [[nodiscard]] LargeGroups large_groups(const Attribute& attribute, Index min_rows);
 
-}  // namespace fmd
+}  // namespace fmd::internal

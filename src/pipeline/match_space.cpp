@@ -8,7 +8,7 @@
 #include "fmd/core/error.h"
 #include "fmd/model/whiten.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr Index kMostLevels = 8192;  // of all columns: rows are expanded to as many floats
@@ -54,11 +54,11 @@ MatchSpace overlap_space(const MatchInput& input) {
     first.push_back(levels);
     levels += own;
     if (levels > kMostLevels) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("match {}: the columns up to \"{}\" have {} different values",
-                              input.attribute->name, name, levels),
-                  "overlap is for columns with few values: name those, or match by "
-                  "mahalanobis");
+      throw Error(
+          ErrorKind::bad_option,
+          fmt::format("match {}: the columns up to \"{}\" have {} different values",
+                      input.attribute->name, name, levels),
+          "overlap is for columns with few values: name those, or match by mahalanobis");
     }
   }
   CsrRows rows;
@@ -82,11 +82,10 @@ MatchSpace match_space(const MatchInput& input, std::span<const std::int32_t> ce
   const std::string by = match_by(*input.spec);
   if (by == "overlap") return overlap_space(input);
   if (input.X == nullptr) {
-    throw Error(
-        ErrorKind::bad_option,
-        fmt::format("match {}: distances by {} are taken between a model's features",
-                    input.attribute->name, by),
-        "from scores alone: --pairs match:overlap --match-columns COLUMN");
+    throw Error(ErrorKind::bad_option,
+                fmt::format("match {}: the distance {} needs a model's features",
+                            input.attribute->name, by),
+                "from scores alone: --pairs match:overlap --match-columns COLUMN");
   }
   MatchSpace space;
   space.X = without_columns(*input.X, input.own_features, exec);
@@ -106,4 +105,4 @@ MatchSpace match_space(const MatchInput& input, std::span<const std::int32_t> ce
   return space;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

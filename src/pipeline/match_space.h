@@ -2,10 +2,11 @@
 
 #include <memory>
 
+#include "core/internal.h"
 #include "fmd/model/nearest.h"
-#include "fmd/pipeline/match.h"
+#include "fmd/pipeline/match_plan.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Where distances are taken, and how far apart two rows drawn at random are there.
 struct MatchSpace {
@@ -24,4 +25,4 @@ struct MatchSpace {
 [[nodiscard]] MatchSpace match_space(const MatchInput& input,
                                      std::span<const std::int32_t> cell, const Exec& exec);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,9 +1,9 @@
+#include "pipeline/moved.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline/contenders.h"
-
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 std::vector<GroupMove> decisions_moved(const Scored& before, const Scored& after,
@@ -38,8 +38,15 @@ std::vector<GroupMove> decisions_moved(const Scored& before, const Scored& after
   return moves;
 }
 
-// The flip gap of an attribute that was not to be repaired: mean over all values, and from
-// the reference to the largest other group, which is what the screen shows.
+// The flip gap co of one pair: of the label's class where there are more than two.
+double flip_gap(const PairScores& s, Index i) {
+  if (s.p.cols() == 2) return (s.p.row(i) - s.pbar.row(i)).cwiseAbs().sum() / 2;
+  const Index label = s.y[static_cast<std::size_t>(i)];
+  return std::abs(s.p(i, label) - s.pbar(i, label));
+}
+
+// The flip gap of an attribute that is not repaired: the mean over all values, and from the
+// reference to the largest other group, which is what the screen shows.
 void gaps_moved(const Model& before, const Model& after, const Study& study, std::size_t a,
                 const AuditOptions& options, const Exec& exec,
                 std::vector<MeasureMove>& moves) {
@@ -66,7 +73,7 @@ void gaps_moved(const Model& before, const Model& after, const Study& study, std
     move.worse = move.change.low > 0;
     moves.push_back(std::move(move));
   };
-  add(unit_gaps(was, "co_tv"), unit_gaps(is, "co_tv"), "");
+  add(unit_gaps(was, "co"), unit_gaps(is, "co"), "");
   if (study.attributes[a].values.size() <= 2) return;
   const std::int32_t from = std::max(0, study.attributes[a].reference);
   const std::int32_t to = from == 0 ? 1 : 0;
@@ -74,8 +81,8 @@ void gaps_moved(const Model& before, const Model& after, const Study& study, std
   for (std::size_t i = 0; i < was.from.size(); ++i) {
     if (was.from[i] != from || was.to[i] != to) continue;
     const auto at = static_cast<Index>(i);
-    old_gaps.push_back((was.p.row(at) - was.pbar.row(at)).cwiseAbs().sum() / 2);
-    new_gaps.push_back((is.p.row(at) - is.pbar.row(at)).cwiseAbs().sum() / 2);
+    old_gaps.push_back(flip_gap(was, at));
+    new_gaps.push_back(flip_gap(is, at));
   }
   if (old_gaps.empty()) return;
   const auto& values = study.attributes[a].values;
@@ -197,4 +204,4 @@ Moved what_moved(const Model& before, const Model& after, const Study& study,
   return moved;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

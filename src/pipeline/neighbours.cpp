@@ -3,7 +3,7 @@
 #include "fmd/metrics/individual.h"
 #include "fmd/model/nearest.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 std::vector<FlipTest> flip_tests(const Study& study, const Scored& scored,
@@ -43,4 +43,4 @@ void add_neighbours(const Study& study, const Scored& scored, const AuditOptions
                                                 report.attributes[a].groups, options, exec);
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

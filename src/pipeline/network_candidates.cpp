@@ -1,3 +1,5 @@
+#include "pipeline/network_candidates.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -6,21 +8,20 @@
 #include "core/check.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve_adam.h"
-#include "pipeline/candidates.h"
 #include "pipeline/study_parts.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
-// Both terms that lambda weighs are of second order in the change of a score, so the grid
-// has no scale of its own: from hardly any pull to one that leaves little to be told apart.
+// Both terms that lambda weighs are of second order in the change of a score, so one grid
+// serves every model: from hardly any pull up to one that leaves almost no flip gap.
 constexpr double kLeastLambda = 0.03, kMostLambda = 1e5;
-// Each point starts from its neighbour: a few steps take it home.
+// Each solve starts from the result for the neighbouring lambda, so a few steps are enough.
 constexpr int kSteps = 12;
 constexpr double kMinFall = 1e-3;
 constexpr Index kAdamSteps = 400, kAdamBatch = 256;
 
-std::vector<double> lambdas(const DebiasOptions& options) {
+std::vector<double> lambda_grid(const DebiasOptions& options) {
   std::vector<double> grid;
   for (Index i = 0; i < options.points; ++i)
     grid.push_back(kLeastLambda *
@@ -43,8 +44,8 @@ SolveAdamOptions adam_options(std::span<const PairSet> sets) {
 
 // Whether the head reads the columns that are flipped. Then the far end of the path is
 // known: with the columns averaged no flip changes anything, on any row. Continuation from
-// there keeps what holds everywhere; from theta0 it would find weights that hide the flips
-// of the edit rows alone.
+// there keeps what holds for every row. From theta0 it would find weights that hide only
+// the flips of the edit rows.
 bool flips_columns(const CandidateInput& input) {
   return head_on_columns(input.model) &&
          std::all_of(input.edit.pairs.begin(), input.edit.pairs.end(),
@@ -71,7 +72,7 @@ Candidates network_candidates(const CandidateInput& input, const DebiasOptions& 
   const Model& model = input.model;
   if (options.method == "path")
     throw Error(ErrorKind::unsupported,
-                "debias: method path on two or more layers of a network",
+                "debias: method path does not work on two or more layers of a network",
                 "use --method solve, or --layers 1");
   SolveOptions how{.anchor = options.anchor,
                    .fit = options.fit,
@@ -87,12 +88,12 @@ Candidates network_candidates(const CandidateInput& input, const DebiasOptions& 
   InverseSummary& s = candidates.solve;
   s.converged = true;
   s.solver = minibatches ? "adam" : "levenberg-marquardt";
-  std::vector<double> grid = lambdas(options);
+  std::vector<double> grid = lambda_grid(options);
   const bool from_above = flips_columns(input);
   Vector start = from_above ? averaged(input, exec) : model.theta;
   if (from_above) std::reverse(grid.begin(), grid.end());
   for (const double lambda : grid) {
-    exec.report("repairing", std::ssize(candidates.points), std::ssize(grid));
+    exec.report("repairing", std::ssize(candidates.all), std::ssize(grid));
     how.lambda = lambda;
     const SolveResult solved =
         minibatches
@@ -100,16 +101,16 @@ Candidates network_candidates(const CandidateInput& input, const DebiasOptions& 
                          nullptr, exec, start)
             : solve(*model.head, model.theta, input.edit.view(), sets, how, exec, start);
     start = solved.theta;
-    Candidate point;
-    point.lambda = lambda;
-    point.kind = "solve";
-    point.theta = solved.theta;
-    candidates.points.push_back(std::move(point));
+    Candidate candidate;
+    candidate.lambda = lambda;
+    candidate.kind = "solve";
+    candidate.theta = solved.theta;
+    candidates.all.push_back(std::move(candidate));
     s.residual = std::max(s.residual, solved.summary.gradient);
     s.iterations += solved.summary.iterations;
     if (solved.summary.status == SolveStatus::stopped) s.converged = false;
   }
-  if (from_above) std::reverse(candidates.points.begin(), candidates.points.end());
+  if (from_above) std::reverse(candidates.all.begin(), candidates.all.end());
   candidates.hessian_source = "none";
   candidates.status = s.converged ? "converged" : "stopped";
   return candidates;
@@ -126,4 +127,4 @@ Vector fine_tuned(const Model& model, const StudyPart& edit, const Exec& exec) {
       .theta;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -7,8 +7,11 @@
 
 #include "core/check.h"
 #include "fmd/unlearn/newton.h"
+#include "pipeline/debias_options.h"
+#include "pipeline/row_exchange.h"
+#include "pipeline/step_curvature.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr int kBelowRemoval = 4;  // powers of 2 below 1/n that are tried
@@ -46,15 +49,15 @@ class Steps {
       : input_(input), options_(options), exec_(exec), curvature_(input, options) {}
 
   Candidates run() {
-    const Exchanges exchanges = make_exchanges(input_, options_, exec_);
+    const RowExchanges exchanges = make_row_exchanges(input_, options_, exec_);
     candidates_.relative_gradient = exchanges.relative_gradient;
     const std::vector<double> all = scales(options_, curvature_.rows());
     candidates_.solve.converged = true;
     first_ = curvature_.at(input_.model.theta, exec_);
     Index done = 0;
-    for (const Exchange& exchange : exchanges.all) {
+    for (const RowExchange& exchange : exchanges.all) {
       exec_.report("repairing", done++, static_cast<Index>(exchanges.all.size()));
-      add_points(exchange, all);
+      add_candidates(exchange, all);
     }
     candidates_.hessian_source = curvature_.name();
     candidates_.status = candidates_.solve.converged ? "converged" : "not converged";
@@ -63,25 +66,26 @@ class Steps {
 
  private:
   // One solve for all scales; each is theta + s H^-1 g.
-  void add_points(const Exchange& exchange, const std::vector<double>& all) {
+  void add_candidates(const RowExchange& exchange, const std::vector<double>& all) {
     const Vector& theta = input_.model.theta;
     const Vector g = exchange.gradient(*input_.model.head, theta, exec_);
     const InverseResult direction = first_->apply(g);
     add_solve(direction.summary, candidates_.solve);
     for (const double s : all) {
-      Candidate point;
-      point.kind = options_.method;
-      point.s = s;
-      point.K = exchange.K;
-      point.theta = options_.newton.refresh == 1 ? Vector(theta + s * direction.x.col(0))
-                                                 : refreshed(exchange, s, direction);
-      candidates_.points.push_back(std::move(point));
+      Candidate candidate;
+      candidate.kind = options_.method;
+      candidate.s = s;
+      candidate.K = exchange.K;
+      candidate.theta = options_.newton.refresh == 1
+                            ? Vector(theta + s * direction.x.col(0))
+                            : refreshed(exchange, s, direction);
+      candidates_.all.push_back(std::move(candidate));
     }
   }
 
   // `refresh` steps of s / refresh each, with H and g at the parameters that the last one
   // reached.
-  Vector refreshed(const Exchange& exchange, double s, const InverseResult& first) {
+  Vector refreshed(const RowExchange& exchange, double s, const InverseResult& first) {
     const UnlearnOptions step{.step_scale = s / options_.newton.refresh};
     Vector theta = input_.model.theta + step.step_scale * first.x.col(0);
     for (int k = 1; k < options_.newton.refresh; ++k) {
@@ -108,4 +112,4 @@ Candidates newton_candidates(const CandidateInput& input, const DebiasOptions& o
   return Steps(input, options, exec).run();
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

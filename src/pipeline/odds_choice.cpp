@@ -5,7 +5,7 @@
 
 #include "fmd/metrics/interval.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Means per cell (group, favourable label or not) from sums; the widest gap of one label.
@@ -60,4 +60,4 @@ OddsIntervals odds_intervals(const Vector& before, const std::vector<Vector>& af
   return out;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -3,9 +3,10 @@
 #include <span>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/pipeline/audit.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // The larger of the gaps of mean favourable scores between groups, among rows with a
 // favourable label and among the others (equalized odds on soft scores; the largest
@@ -26,4 +27,4 @@ struct OddsRows {
                                            const OddsRows& rows,
                                            const AuditOptions& options, const Exec& exec);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,7 +6,7 @@
 #include "data/number.h"
 #include "fmd/pipeline/audit.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // Part of the result's definition, as blocks are: sums over slices are added one by one.
@@ -52,4 +52,4 @@ std::shared_ptr<const PairSet> PairSlices::part(Index number) const {
   return with_owner(study_, make_flip_pairs(model_, study_, attribute_, rows));
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -3,10 +3,11 @@
 #include <memory>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/pipeline/study.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Pairs of one attribute of a study, some hundred thousand rows at a time: all of them at
 // once would take more memory than the rows. Model and study must outlive it.
@@ -26,4 +27,4 @@ class PairSlices final : public PairParts {
   std::shared_ptr<const PairSet> only_;  // where there is one
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -20,14 +20,6 @@ CsvOptions csv_options(const Task& task) {
   return options;
 }
 
-void refuse_features(const std::string& name) {
-  if (!is_features_file(FileView::open(name).bytes())) return;
-  throw Error(ErrorKind::unsupported,
-              fmt::format("{}: this is a file of features, a table is needed here", name),
-              "predict, audit (by flips) and explain take it; give others the table that "
-              "it was made from");
-}
-
 Table read_named(const std::string& name, const CsvOptions& options,
                  const std::filesystem::path& data_folder, const Exec& exec) {
   if (!name.starts_with("data:")) {
@@ -40,13 +32,6 @@ Table read_named(const std::string& name, const CsvOptions& options,
   Table table = load_dataset(set, data_folder, part);
   table.source = name;  // receipts name what was asked for, not where this machine has it
   return table;
-}
-
-CsvOptions table_options(const Model& model, const Task& task) {
-  CsvOptions options = csv_options(task);
-  for (const auto& [column, kind] : model.backbone->encoder().types())
-    options.types[column] = kind;
-  return options;
 }
 
 Table read_for(const Model& model, const Task& task, const std::string& name,

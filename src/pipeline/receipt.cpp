@@ -1,12 +1,13 @@
-#include "pipeline/receipt.h"
+#include "fmd/pipeline/receipt.h"
 
 #include <fmt/format.h>
 
 #include "data/json_reader.h"
 #include "fmd/core/error.h"
 #include "fmd/formats/model_file.h"
+#include "pipeline/receipt.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr std::string_view kEnding = ".receipt.json";
@@ -14,26 +15,13 @@ constexpr std::string_view kEnding = ".receipt.json";
 std::filesystem::path out_of(const std::filesystem::path& receipt) {
   const std::string name = receipt.string();
   if (!name.ends_with(kEnding)) {
-    throw Error(ErrorKind::bad_option, fmt::format("{} is no receipt", name),
+    throw Error(ErrorKind::bad_option, fmt::format("{} is not a receipt", name),
                 "name the file that ends in .receipt.json beside the repaired model");
   }
   return name.substr(0, name.size() - kEnding.size());
 }
 
-std::filesystem::path beside(const std::filesystem::path& out, const char* ending) {
-  std::filesystem::path path = out;
-  path += ending;
-  return path;
-}
-
 }  // namespace
-
-DebiasFiles::DebiasFiles(const std::filesystem::path& o)
-    : out(o),
-      receipt(beside(o, ".receipt.json")),
-      undo(beside(o, ".undo")),
-      path(beside(o, ".path.json")),
-      path_tensors(beside(o, ".path.safetensors")) {}
 
 Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) {
   Receipt receipt{.files = DebiasFiles(out_of(path)),
@@ -44,7 +32,7 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
   if (json.is_discarded() || !json.is_object() || !json.contains("model") ||
       !json["model"].is_object()) {
     throw Error(ErrorKind::bad_model,
-                fmt::format("{}: this is no fmd receipt", path.string()),
+                fmt::format("{}: this is not an fmd receipt", path.string()),
                 "name the receipt that `fmd debias` wrote");
   }
   const nlohmann::json object = json["model"];
@@ -88,15 +76,35 @@ Bytes restore_original(const Receipt& receipt) {
   return original;
 }
 
+}  // namespace fmd::internal
+
+namespace fmd {
+namespace {
+
+std::filesystem::path beside(const std::filesystem::path& out, const char* ending) {
+  std::filesystem::path path = out;
+  path += ending;
+  return path;
+}
+
+}  // namespace
+
+DebiasFiles::DebiasFiles(const std::filesystem::path& o)
+    : out(o),
+      receipt(beside(o, ".receipt.json")),
+      undo(beside(o, ".undo")),
+      path(beside(o, ".path.json")),
+      path_tensors(beside(o, ".path.safetensors")) {}
+
 Bytes undo_bytes(const std::filesystem::path& receipt) {
   const Receipt read = read_receipt(receipt);
   // Each of the three files must fit the two others: an edit of any one of them is found.
   if (read.sha256_after != hex(sha256(FileView::open(read.files.out).bytes()))) {
-    throw Error(ErrorKind::wrong_model,
-                fmt::format("{}: {} has another checksum than the receipt says",
-                            receipt.string(), read.files.out.filename().string()),
-                "the model or its receipt was changed after the repair: take both from a "
-                "backup");
+    throw Error(
+        ErrorKind::wrong_model,
+        fmt::format("{}: {} has another checksum than the receipt says", receipt.string(),
+                    read.files.out.filename().string()),
+        "the model or its receipt was changed after the repair: take both from a backup");
   }
   return restore_original(read);
 }

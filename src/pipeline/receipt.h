@@ -5,14 +5,15 @@
 #include <string_view>
 #include <vector>
 
-#include "fmd/pipeline/debias.h"
-#include "fmd/pipeline/verify.h"
+#include "fmd/pipeline/debias_options.h"
+#include "fmd/pipeline/receipt.h"
+#include "fmd/report/debias_report.h"
 #include "report/json.h"
 
-namespace fmd {
+namespace fmd::internal {
 
-// A receipt as it was read back. Names of OUT and its other files follow from its own, so
-// that a folder can be moved.
+// A receipt that was read back. The names of OUT and its other files follow from its own
+// name, so that a folder can be moved.
 struct Receipt {
   DebiasFiles files;
   Json json;
@@ -26,24 +27,12 @@ struct Receipt {
 // receipt).
 [[nodiscard]] Receipt parse_receipt(std::string_view text,
                                     const std::filesystem::path& path);
-// Completes what a killed run left first. Throws that, and Error(cannot_read).
+// First completes what a killed run left. Throws what parse_receipt() throws, and
+// Error(cannot_read).
 [[nodiscard]] Receipt read_receipt(const std::filesystem::path& path);
 
 // The original's bytes, restored and compared with the receipt's checksum. Throws
 // Error(bad_model, wrong_model, cannot_read).
 [[nodiscard]] Bytes restore_original(const Receipt& receipt);
 
-// A recorded table and the file that stands for it.
-struct FoundFile {
-  DataNote note;
-  std::string file;     // empty: none; "data:..." for data sets by name
-  bool usable = false;  // has the recorded contents, or was named in the options
-  CheckResult hash = CheckResult::unchecked;
-  std::string detail;
-};
-[[nodiscard]] std::vector<FoundFile> find_files(const Receipt& receipt,
-                                                const VerifyOptions& options);
-[[nodiscard]] const FoundFile* find_role(const std::vector<FoundFile>& files,
-                                         const std::string& role);
-
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,11 +1,12 @@
+#include "pipeline/receipt_files.h"
+
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/pipeline/read.h"
-#include "pipeline/receipt.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +139,4 @@ const FoundFile* find_role(const std::vector<FoundFile>& files, const std::strin
   return nullptr;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -8,11 +8,13 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/data/split.h"
+#include "pipeline/study_parts.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
-constexpr Index kFewestRows = 20;  // in each part; below that no choice means anything
+constexpr const char* kDebiasLabels =
+    "debias needs labelled rows: accuracy is part of the choice";
 
 // The attributes to repair: the named ones, or all that the model reads or that are
 // matched.
@@ -23,7 +25,7 @@ std::vector<std::size_t> repair_list(const Study& study, const Task& task,
     const Index a = study.find(name);
     if (a < 0) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("debias: {} is no attribute of the task", name),
+                  fmt::format("debias: {} is not an attribute of the task", name),
                   "name it with --attribute or in task.toml");
     }
     list.push_back(static_cast<std::size_t>(a));
@@ -37,7 +39,7 @@ std::vector<std::size_t> repair_list(const Study& study, const Task& task,
     throw Error(ErrorKind::attribute_not_read,
                 study.attributes.empty() ? "debias: no attribute is named"
                                          : "the model reads none of the task's attributes",
-                "say whose use by the model is to be removed: --attribute COLUMN");
+                "name the attribute to repair: --attribute COLUMN");
   }
   return list;
 }
@@ -54,7 +56,7 @@ StudyPart make_part(const Model& model, const Study& study, const Task& task,
   }
   auto all = make_pairs(model, study, task, part.rows, exec);
   for (const std::size_t a : repaired) {
-    if (is_match(task.attributes[a])) {  // repaired by rows: no pair is scored here
+    if (is_match(task.attributes[a])) {  // rows are fitted here: no pair is scored
       StudyPairs none;
       none.attribute = a;
       none.kind = "match";
@@ -74,8 +76,8 @@ std::vector<Index> all_rows(const Study& study) {
 }
 
 // Edit and hold-out rows: stratified by label and the first repaired attribute.
-std::vector<std::vector<Index>> split(const Study& study, std::size_t attribute,
-                                      double share, std::uint64_t seed) {
+std::vector<std::vector<Index>> split_study(const Study& study, std::size_t attribute,
+                                            double share, std::uint64_t seed) {
   const Attribute& a = study.attributes[attribute];
   const auto values = static_cast<std::int32_t>(a.values.size()) + 1;
   std::vector<std::int32_t> stratum;
@@ -85,22 +87,13 @@ std::vector<std::vector<Index>> split(const Study& study, std::size_t attribute,
   return split_rows(stratum, parts, seed);
 }
 
-void require_labels(const Study& study) {
-  const auto unknown = std::find(study.y.begin(), study.y.end(), -1);
-  if (unknown == study.y.end()) return;
-  throw Error(
-      ErrorKind::bad_value,
-      fmt::format("{}: the label is missing", study.where(unknown - study.y.begin())),
-      "debias needs labelled rows: accuracy is part of the choice");
-}
-
 }  // namespace
 
 Study labelled_study(const Model& model, Table table, const std::string& sha256,
                      const Exec& exec) {
   Study study = make_study(model, std::move(table), model.task, true, exec);
   study.sha256 = sha256;
-  require_labels(study);
+  require_labels(study, kDebiasLabels);
   return study;
 }
 
@@ -121,7 +114,7 @@ RepairParts::RepairParts(const DebiasInput& input, const DebiasOptions& options,
     edit_rows = all_rows(data);
     holdout_rows = all_rows(*own_holdout);
   } else {
-    auto parts = split(data, repaired[0], options.holdout_share, exec.seed);
+    auto parts = split_study(data, repaired[0], options.holdout_share, exec.seed);
     edit_rows = std::move(parts[0]);
     holdout_rows = std::move(parts[1]);
   }
@@ -173,4 +166,4 @@ std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& e
   return notes;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,7 +6,7 @@
 
 #include "pipeline/candidates.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // A table whose rows all have a label. Throws Error(bad_value) that names the first
 // without.
@@ -33,4 +33,4 @@ struct RepairParts {
                                             const Exec& exec) const;
 };
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,16 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "data/number.h"
+#include "data/words.h"
 #include "fmd/core/accumulator.h"
+#include "fmd/core/bytes.h"
 #include "fmd/core/error.h"
-#include "pipeline/scan_pass.h"
+#include "fmd/data/table_stream.h"
+#include "fmd/pipeline/audit.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
+
+// When there are few different numbers, each is a value, and rows can be flipped between
+// them.
+Attribute few_numbers(const Attribute& ranges, const std::set<double>& numbers) {
+  Attribute attribute;
+  attribute.name = ranges.name;
+  attribute.columns = ranges.columns;
+  attribute.missing = ranges.missing;
+  for (const double number : numbers) {
+    attribute.values.push_back(number_text(number));
+    attribute.cells.push_back({{.text = number_text(number), .number = number}});
+  }
+  attribute.groups = attribute.values;
+  if (attribute.missing > 0) attribute.groups.emplace_back(kMissingGroup);
+  return attribute;
+}
 
 std::vector<Index> block_rows(Index block, Index rows) {
   std::vector<Index> result;
@@ -128,32 +150,37 @@ Partial<ScanFlips> flips_part(const Model& model, const Table& table,
       [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, exec);
 }
 
-}  // namespace
-
-const ScanGap* ScanSuspect::widest() const {
-  const ScanGap* result = nullptr;
-  for (const ScanGap& gap : worst)
-    if (gap.finding && (result == nullptr || std::abs(gap.difference.value) >
-                                                 std::abs(result->difference.value)))
-      result = &gap;
-  return result;
-}
-
-ScanFlips scan_flips(const Model& model, const Table& table,
-                     const std::vector<Attribute>& attributes, const Exec& exec) {
-  if (table.rows() == 0) return {std::vector<FlipSums>(attributes.size())};
-  return flips_part(model, table, attributes, 0, exec).finish();
-}
-
-namespace {
-
 void require_favorable(int favorable) {
   if (favorable >= 0) return;
   throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
               "say which label is good for the person: --favorable VALUE");
 }
 
-}  // namespace
+// The second look of a scan at the rows, block after block: counts of every suspect and of
+// any two, and, where there is a model, what flipping each does.
+class ScanPass {
+ public:
+  // model: null for scores of another program. All must outlive the pass. Throws
+  // Error(bad_option) when no class is favourable, Error(bad_data) without suspects.
+  ScanPass(const Model* model, const Task& task, const SuspectSurvey::Suspects& suspects,
+           const std::string& source);
+
+  // Blocks in order, each but the last of whole blocks of kBlockRows rows.
+  void add(const Table& block, const Scored& scored, const Exec& exec);
+
+  [[nodiscard]] ScanReport finish(const ScanOptions& options) &&;
+
+ private:
+  const Model* model_;
+  const Task& task_;
+  const SuspectSurvey::Suspects& suspects_;
+  std::string source_;
+  ScanCounts counts_;
+  Partial<ScanFlips> flips_;
+  std::vector<std::vector<std::int32_t>> groups_;
+  Index rows_ = 0;
+  bool labelled_ = false;
+};
 
 ScanPass::ScanPass(const Model* model, const Task& task,
                    const SuspectSurvey::Suspects& suspects, const std::string& source)
@@ -196,10 +223,234 @@ ScanReport ScanPass::finish(const ScanOptions& options) && {
   return report;
 }
 
+// Columns of scores that are no suspects.
 std::vector<std::string> score_columns(const Task& task) {
   std::vector<std::string> names = {"p", "score", "fmd_row", "predicted"};
   for (const std::string& name : task.classes) names.push_back("p_" + name);
   return names;
+}
+
+constexpr std::size_t kMostTexts = 256;  // a column with more divides into too many groups
+
+// A first look at a file, in a dictionary of bounded size.
+class FileSurvey {
+ public:
+  FileSurvey(const std::string& file, const CsvOptions& csv, const Task& task,
+             const ScanOptions& options, std::vector<std::string> others)
+      : file_(file),
+        csv_(csv),
+        task_(task),
+        options_(options),
+        others_(std::move(others)) {}
+
+  // Also leaves the kinds of the columns that were looked at in types().
+  SuspectSurvey::Suspects run(const Exec& exec) {
+    choose(exec);
+    for (;;) {
+      SuspectSurvey survey(task_, options_, others_);
+      if (!look(survey, exec)) continue;
+      return in_file_order(survey.finish());
+    }
+  }
+
+  [[nodiscard]] const std::map<std::string, ColumnKind>& types() const {
+    return csv_.types;
+  }
+
+ private:
+  [[nodiscard]] bool asked(const std::string& name) const {
+    if (name == task_.label) return false;
+    if (!options_.columns.empty())
+      return std::find(options_.columns.begin(), options_.columns.end(), name) !=
+             options_.columns.end();
+    return name != task_.weight && name != task_.id &&
+           std::find(others_.begin(), others_.end(), name) == others_.end();
+  }
+
+  // Which columns to look at, from the first rows. Columns that cannot be suspects are left
+  // out. The survey reports wrong names; for that it needs at least one column.
+  void choose(const Exec& exec) {
+    TableStream stream = TableStream::open(file_, csv_, exec);
+    names_ = stream.names();
+    for (const std::string& name : names_)
+      if (asked(name)) keep_.push_back(name);
+    if (keep_.empty()) keep_ = names_;
+    Table block;
+    if (!stream.next(block)) return;
+    for (const Column& column : block.columns) csv_.types[column.name] = column.kind;
+    drop_crowded(block);
+  }
+
+  // One pass. False: some columns turned out to have too many texts and are dropped.
+  bool look(SuspectSurvey& survey, const Exec& exec) {
+    csv_.keep = keep_;
+    TableStream stream = TableStream::open(file_, csv_, exec);
+    Index rows = 0;
+    for (Table block; stream.next(block);) {
+      if (drop_crowded(block)) return false;
+      survey.add(block);
+      exec.report("looking at " + file_, rows += block.rows(), 0);
+    }
+    return true;
+  }
+
+  // The last column stays, crowded or not: a table needs one.
+  bool drop_crowded(const Table& block) {
+    bool dropped = false;
+    for (const Column& column : block.columns) {
+      const bool kept = std::find(keep_.begin(), keep_.end(), column.name) != keep_.end();
+      if (!kept || column.levels.size() <= kMostTexts || keep_.size() < 2) continue;
+      std::erase(keep_, column.name);
+      std::erase(options_.columns, column.name);
+      crowded_.push_back(column.name);
+      dropped = true;
+    }
+    return dropped;
+  }
+
+  // The order in which the columns would stand if none had been dropped.
+  SuspectSurvey::Suspects in_file_order(SuspectSurvey::Suspects found) const {
+    for (const std::string& name : crowded_)
+      found.left_out.push_back({name, "more than 256 values"});
+    const auto place = [&](const ScanReport::LeftOut& one) {
+      return std::find(names_.begin(), names_.end(), one.column) - names_.begin();
+    };
+    std::stable_sort(found.left_out.begin(), found.left_out.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    return found;
+  }
+
+  std::string file_;
+  CsvOptions csv_;
+  const Task& task_;
+  ScanOptions options_;
+  std::vector<std::string> others_, names_, keep_, crowded_;
+};
+
+// Columns of the second look: suspects and what scores them.
+CsvOptions second_look(const FileSurvey& survey, const CsvOptions& csv, const Task& task,
+                       const SuspectSurvey::Suspects& suspects,
+                       std::vector<std::string> more) {
+  CsvOptions options = csv;
+  for (const auto& [name, kind] : survey.types()) options.types[name] = kind;
+  for (const Attribute& a : suspects.attributes) more.push_back(a.columns[0]);
+  if (!task.label.empty()) more.push_back(task.label);
+  std::sort(more.begin(), more.end());
+  more.erase(std::unique(more.begin(), more.end()), more.end());
+  options.keep = std::move(more);
+  return options;
+}
+
+}  // namespace
+
+SuspectSurvey::SuspectSurvey(const Task& task, ScanOptions options,
+                             std::vector<std::string> others)
+    : task_(task), options_(std::move(options)), others_(std::move(others)) {}
+
+void SuspectSurvey::begin(const Table& block) {
+  begun_ = true;
+  std::vector<std::string> names = options_.columns;
+  for (const std::string& name : names) {
+    if (name == task_.label) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("scan: \"{}\" is the label", shorten(name)),
+                  "name columns that tell people apart");
+    }
+  }
+  const auto none = [&](const std::string& name) {
+    return name == task_.label || name == task_.weight || name == task_.id ||
+           std::find(others_.begin(), others_.end(), name) != others_.end();
+  };
+  if (names.empty())
+    for (const Column& column : block.columns)
+      if (!none(column.name)) names.push_back(column.name);
+  for (const std::string& name : names) {
+    const auto twice = [&](const Seen& seen) { return seen.name == name; };
+    if (std::any_of(columns_.begin(), columns_.end(), twice)) continue;
+    Seen seen;
+    seen.name = name;
+    seen.kind = block.column(name).kind;
+    AttributeSpec spec{.name = name};
+    if (seen.kind == ColumnKind::number) spec.quantiles = options_.quantiles;
+    seen.survey.emplace_back(spec);
+    columns_.push_back(std::move(seen));
+  }
+}
+
+void SuspectSurvey::add(const Table& block) {
+  if (!begun_) begin(block);
+  for (Seen& seen : columns_) {
+    const Column& column = block.column(seen.name);
+    if (column.kind == ColumnKind::number) {
+      for (const double number : column.numbers)
+        if (!std::isnan(number) &&
+            static_cast<Index>(seen.numbers.size()) <= options_.most_numbers)
+          seen.numbers.insert(number);
+    }
+    // A text without rows (of a table that was cut) is not a value, so rows are counted.
+    std::vector<bool> used(column.levels.size(), false);
+    for (const std::int32_t code : column.codes)
+      if (code >= 0) used[to_size(code)] = true;
+    for (std::size_t level = 0; level < used.size(); ++level)
+      if (used[level] && static_cast<Index>(seen.texts.size()) <= 256)
+        seen.texts.insert(column.levels[level]);
+    seen.survey[0].add(block);
+  }
+}
+
+SuspectSurvey::Suspects SuspectSurvey::finish() const {
+  Suspects result;
+  for (const Seen& seen : columns_) {
+    const auto leave_out = [&](const std::string& why) {
+      result.left_out.push_back({seen.name, why});
+    };
+    const std::size_t values =
+        seen.kind == ColumnKind::number ? seen.numbers.size() : seen.texts.size();
+    const bool named = !options_.columns.empty();
+    if (values < 2) {
+      leave_out(values == 0 ? "no value" : "one value");
+    } else if (seen.texts.size() > 256) {
+      leave_out("more than 256 values");
+    } else if (!named && static_cast<Index>(seen.texts.size()) > options_.most_values) {
+      leave_out(fmt::format("{} values", seen.texts.size()));
+    } else {
+      const Attribute found = seen.survey[0].finish();
+      const bool few = seen.kind == ColumnKind::number &&
+                       static_cast<Index>(values) <= options_.most_numbers;
+      result.attributes.push_back(few ? few_numbers(found, seen.numbers) : found);
+    }
+  }
+  return result;
+}
+
+void ScanFlips::merge(const ScanFlips& other) {
+  if (of.size() != other.of.size())
+    throw Error(ErrorKind::bad_shape, "scan: flips of other columns cannot be merged");
+  for (std::size_t s = 0; s < of.size(); ++s) {
+    of[s].rows += other.of[s].rows;
+    of[s].change += other.of[s].change;
+    of[s].square += other.of[s].square;
+    of[s].flipped += other.of[s].flipped;
+  }
+}
+
+void ScanFlips::save(ByteWriter& out) const { out.put_array<FlipSums>(of); }
+
+ScanFlips ScanFlips::load(ByteReader& in) { return {in.get_array<FlipSums>()}; }
+
+Interval FlipSums::mean_change(double confidence) const {
+  if (rows == 0) return {};
+  const double mean = change / rows;
+  if (rows < 2) return {mean, kUndefined, kUndefined};
+  const double variance = std::max(0.0, square - rows * mean * mean) / (rows - 1);
+  const double half = normal_quantile(confidence) * std::sqrt(variance / rows);
+  return {mean, std::max(0.0, mean - half), mean + half, IntervalKind::normal};
+}
+
+ScanFlips scan_flips(const Model& model, const Table& table,
+                     const std::vector<Attribute>& attributes, const Exec& exec) {
+  if (table.rows() == 0) return {std::vector<FlipSums>(attributes.size())};
+  return flips_part(model, table, attributes, 0, exec).finish();
 }
 
 ScanReport scan_model(const Model& model, const Study& study, const ScanOptions& options,
@@ -221,6 +472,44 @@ ScanReport scan_files(const Table& scores, const Scored& scored, const Task& tas
   const SuspectSurvey::Suspects suspects = survey.finish();
   ScanPass pass(nullptr, task, suspects, scores.source);
   pass.add(scores, scored, exec);
+  return std::move(pass).finish(options);
+}
+
+ScanReport scan_model_file(const Model& model, const std::string& file,
+                           const ScanOptions& options, const Exec& exec) {
+  refuse_features(file);
+  const CsvOptions csv = table_options(model, model.task);
+  FileSurvey survey(file, csv, model.task, options, {});
+  const SuspectSurvey::Suspects suspects = survey.run(exec);
+  ScanPass pass(&model, model.task, suspects, file);
+  std::vector<std::string> read;
+  for (const EncodedColumn& column : model.backbone->encoder().columns())
+    read.push_back(column.name);
+  TableStream stream =
+      TableStream::open(file, second_look(survey, csv, model.task, suspects, read), exec);
+  Task no_attributes = model.task;
+  no_attributes.attributes.clear();
+  Index rows = 0;
+  for (Table block; stream.next(block);) {
+    const Study study = study_of(model, block, no_attributes, false, {}, exec);
+    pass.add(block, score(model, study, {}, exec), exec);
+    exec.report("scanning", rows += block.rows(), 0);
+  }
+  return std::move(pass).finish(options);
+}
+
+ScanReport scan_score_file(const std::string& file, const CsvOptions& csv, const Task& task,
+                           const ScanOptions& options, const Exec& exec) {
+  FileSurvey survey(file, csv, task, options, score_columns(task));
+  const SuspectSurvey::Suspects suspects = survey.run(exec);
+  ScanPass pass(nullptr, task, suspects, file);
+  TableStream stream = TableStream::open(
+      file, second_look(survey, csv, task, suspects, score_columns(task)), exec);
+  Index rows = 0;
+  for (Table block; stream.next(block);) {
+    pass.add(block, read_scores(block, task), exec);
+    exec.report("scanning", rows += block.rows(), 0);
+  }
   return std::move(pass).finish(options);
 }
 

@@ -23,8 +23,9 @@ void probability_slope(const Matrix& p, Index row, const Vector& du, Vector& dp)
   for (Index k = 0; k < du.size(); ++k) dp(k) = p(row, k) * (du(k) - mean);
 }
 
-// More than half the sum of |dp/dx| of any row: with slopes of the activations up to 1.13
-// (GELU's), what the sizes of all weights on the way of the feature allow.
+// An upper bound of half the sum of |dp/dx|, for any row. It follows from the sizes of all
+// weights on the way from the feature to the outputs; the slope of an activation is at most
+// 1.13 (GELU's).
 double most_slope(const Model& model, Index feature) {
   const std::vector<Index> widths = model.head->widths();
   const double* layer = model.theta.data();

@@ -1,9 +1,9 @@
+#include "pipeline/step_curvature.h"
+
 #include "fmd/curvature/hessian.h"
 #include "model/dense_rows.h"
-#include "pipeline/newton_candidates.h"
 
-namespace fmd {
-
+namespace fmd::internal {
 namespace {
 
 constexpr double kNetworkTolerance = 1e-4;
@@ -98,8 +98,8 @@ std::unique_ptr<InverseHessian> StepCurvature::at(const Vector& theta,
     CurvatureOptions options;
     options.solver = solver_;
     options.l2 = input_.model.note.l2;
-    // A receipt is verified to 1e-6 on other machines; with hidden layers it is out of
-    // reach.
+    // A receipt is verified to 1e-6 on other machines. With hidden layers that is not
+    // possible.
     options.tolerance = input_.model.head->linear() ? 1e-10 : kNetworkTolerance;
     return make_inverse_hessian(*input_.model.head, train_, theta, options, exec);
   }
@@ -107,4 +107,4 @@ std::unique_ptr<InverseHessian> StepCurvature::at(const Vector& theta,
   return make_cholesky(pairs_hessian(theta, exec), {.damping = -1, .external = true});
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -65,59 +65,13 @@ std::vector<float> row_weights(const Table& table, const std::string& name) {
                          : kUndefined;
     if (!(w >= 0) || !std::isfinite(w)) {
       throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"{}\": \"{}\" is no weight", table.where(row),
+                  fmt::format("{}, column \"{}\": \"{}\" is not a weight", table.where(row),
                               name, column.text(row)),
                   "weights are numbers >= 0");
     }
     weight.push_back(static_cast<float>(w));
   }
   return weight;
-}
-
-std::vector<std::string> attribute_columns(const Task& task) {
-  std::vector<std::string> names;
-  for (const AttributeSpec& spec : task.attributes) {
-    if (spec.columns.empty()) names.push_back(spec.name);
-    names.insert(names.end(), spec.columns.begin(), spec.columns.end());
-  }
-  return names;
-}
-
-bool has_labels(const Table& table, const Task& task, bool needed) {
-  if (needed) static_cast<void>(table.column(task.label));
-  return !task.label.empty() && table.find(task.label) != nullptr;
-}
-
-double twin_share(const std::vector<std::uint64_t>& hashes) {
-  if (hashes.empty()) return 0;
-  Index twins = 0;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    const bool before = i > 0 && hashes[i - 1] == hashes[i];
-    const bool after = i + 1 < hashes.size() && hashes[i + 1] == hashes[i];
-    twins += before || after;
-  }
-  return static_cast<double>(twins) / static_cast<double>(hashes.size());
-}
-
-Study study_of(const Model& model, Table table, const Task& task, bool need_labels,
-               const std::vector<Attribute>& attributes, const Exec& exec) {
-  Study study;
-  study.table = std::move(table);
-  study.source = study.table.source;
-  if (has_labels(study.table, task, need_labels)) study.y = labels(study.table, task);
-  study.X = model.backbone->features(study.table, {}, exec);
-  study.missing_numbers = model.backbone->encoder().missing_numbers(study.table);
-  for (const Attribute& known : attributes) {
-    Attribute& a = study.attributes.emplace_back(known);
-    read_codes(a, study.table, a.code);
-    read_groups(a, study.table, a.group);
-    study.reads.push_back(model.backbone->reads(a) ? Reads::yes : Reads::no);
-  }
-  // Fingerprints are over the label too: without labels there is nothing to compare.
-  if (!model.note.row_hashes.empty() && !study.y.empty())
-    study.seen =
-        overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
-  return study;
 }
 
 Study make_study(const Model& model, Table table, const Task& task, bool need_labels,
@@ -152,7 +106,7 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
     throw Error(
         ErrorKind::attribute_not_read,
         fmt::format("the model does not read {}: changing it changes no answer", a.name),
-        "group differences (fmd audit) are all there is to say of it; to repair a column "
+        "only group differences (fmd audit) can be measured for it; to repair a column "
         "that the model reads, name that column with --attribute");
   }
   PairPlan plan = flip_plan(a, rows);
@@ -195,8 +149,8 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
   }
   if (pairs.row.empty()) {
     throw Error(ErrorKind::bad_data,
-                fmt::format("{}: no row of {} has a partner here by {}", given.source,
-                            study.source, id),
+                fmt::format("{}: no row of {} has a partner in this file by {}",
+                            given.source, study.source, id),
                 "both files need the same ids");
   }
   pairs.weight.assign(pairs.row.size(), 1.0F);

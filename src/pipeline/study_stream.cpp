@@ -141,7 +141,7 @@ struct StudyStream::State {
     }
     for (const std::size_t k : place)
       block.attributes.push_back(features->attribute(k, row, count));
-    // The file knows the whole alone: all of it is told with the first rows.
+    // The file only has totals: they are reported with the first rows.
     block.seen = row == 0 ? features->note().seen : 0;
     block.missing_numbers = row == 0 ? features->note().missing_numbers : 0;
     row += count;

@@ -130,7 +130,7 @@ TrainModelResult train_mlp(const Table& table, Task task, const std::string& dat
 TrainModelResult train_without(const Model& model, const Table& table,
                                const std::vector<std::string>& columns, const Exec& exec) {
   Task task = model.task;
-  // The inputs of the model, not whatever else the table has.
+  // Only inputs of the model: the table may have other columns.
   task.ignore.clear();
   for (const Column& column : table.columns) {
     const bool dropped =

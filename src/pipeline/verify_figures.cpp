@@ -9,10 +9,10 @@
 #include "fmd/pipeline/read.h"
 #include "pipeline/contenders.h"
 #include "pipeline/repair_parts.h"
-#include "report/debias_json.h"
+#include "report/debias_report.h"
 #include "report/json_difference.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // A block of the receipt by a dotted name; null when it is absent.
@@ -127,7 +127,7 @@ class Figures {
       compare("controls", now, {"controls"});
     } catch (const Error& error) {
       add({"repair", CheckResult::differs,
-           fmt::format("cannot be made again: {}", error.what()), true});
+           fmt::format("cannot be repeated: {}", error.what()), true});
     }
   }
 
@@ -135,7 +135,7 @@ class Figures {
     const Vector& theirs = after_.theta;
     const Vector& ours = run.model().theta;
     if (theirs.size() != ours.size() || !run.found()) {
-      add({"repair", CheckResult::differs, "made again, it finds no such candidate", true});
+      add({"repair", CheckResult::differs, "repeating it finds no such candidate", true});
       return;
     }
     double largest = 0;
@@ -151,7 +151,7 @@ class Figures {
          true});
   }
 
-  // Without the training rows the repair cannot be made again, but what it did can be
+  // Without the training rows the repair cannot be repeated, but its effect can be
   // measured.
   void measure() {
     input_.model = cut_layers(input_.model, options_.layers);
@@ -190,7 +190,8 @@ class Figures {
                const std::vector<std::string>& names) {
     JsonDifference found;
     for (const std::string& name : names)
-      compare_json(name, block(receipt_.json, name), block(now, name), tolerance_, found);
+      add_differences(name, block(receipt_.json, name), block(now, name), tolerance_,
+                      found);
     report_.largest_difference = std::max(report_.largest_difference, found.largest);
     if (found.differing == 0) {
       add({what, CheckResult::ok,
@@ -229,4 +230,4 @@ void verify_figures(const Receipt& receipt, const std::vector<FoundFile>& files,
   Figures(receipt, files, options, exec, report).run(std::move(before), std::move(after));
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -3,9 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "pipeline/receipt.h"
+#include "pipeline/receipt_files.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // Makes the repair and the receipt's figures again, as far as the files are there, and adds
 // a check for each. before and after: the original and OUT; none where they were not to be
@@ -14,4 +14,4 @@ void verify_figures(const Receipt& receipt, const std::vector<FoundFile>& files,
                     std::optional<Model> before, std::optional<Model> after,
                     const VerifyOptions& options, const Exec& exec, VerifyReport& report);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,11 +4,11 @@
 
 #include "fmd/report/audit_report.h"
 #include "fmd/version.h"
-#include "report/baseline_screen.h"
+#include "report/audit_changes.h"
 #include "report/mask_text.h"
-#include "report/match_json.h"
+#include "report/match_report.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 std::string name_of(const std::vector<std::string>& values, int at) {
@@ -230,6 +230,10 @@ Json figures_json(const AuditReport& report, bool everything) {
   return figures_of(masked(report), everything);
 }
 
+}  // namespace fmd::internal
+
+namespace fmd {
+
 std::string to_json(const AuditReport& full) {
   const AuditReport report = masked(full);
   Json json;
@@ -258,7 +262,7 @@ std::string to_json(const AuditReport& full) {
                                      {"groups", groups_json(groups, true)},
                                      {"measures", group_measures(groups, true)}});
   }
-  if (report.baseline) json["baseline"] = baseline_json(*report.baseline);
+  if (report.since_previous) json["baseline"] = changes_json(*report.since_previous);
   json["limits"] = limits_json(report.limits);
   json["verdict"] = verdict_key(report.verdict);
   return json.dump(2) + "\n";

@@ -111,6 +111,10 @@ std::vector<std::string> metric_names(const std::vector<std::string>& asked) {
   return names;
 }
 
+}  // namespace fmd
+
+namespace fmd::internal {
+
 std::string measures_part(const AuditReport& report) {
   if (report.shown.empty()) return "";
   std::string out;
@@ -140,4 +144,4 @@ std::string measures_part(const AuditReport& report) {
   return out;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

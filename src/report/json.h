@@ -5,9 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/internal.h"
 #include "fmd/metrics/interval.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 using Json = nlohmann::ordered_json;
 
@@ -42,4 +43,4 @@ inline Json data_json(const std::string& name, const std::string& sha256, Index 
           {"rows", rows}};
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 constexpr std::size_t kMostShown = 40;  // characters of a value
@@ -27,7 +27,7 @@ void compare_objects(const std::string& where, const Json& claimed, const Json& 
   for (const auto& [key, value] : claimed.items()) {
     const std::string at = where + "." + key;
     if (now.contains(key))
-      compare_json(at, value, now[key], tolerance, into);
+      add_differences(at, value, now[key], tolerance, into);
     else
       differ(at, value, nullptr, into);
   }
@@ -37,8 +37,8 @@ void compare_objects(const std::string& where, const Json& claimed, const Json& 
 
 }  // namespace
 
-void compare_json(const std::string& where, const Json& claimed, const Json& now,
-                  double tolerance, JsonDifference& into) {
+void add_differences(const std::string& where, const Json& claimed, const Json& now,
+                     double tolerance, JsonDifference& into) {
   if (claimed.is_number() && now.is_number()) {
     const double a = claimed.get<double>(), b = now.get<double>();
     const double difference = std::abs(a - b) / std::max(1.0, std::abs(a));
@@ -49,10 +49,10 @@ void compare_json(const std::string& where, const Json& claimed, const Json& now
     compare_objects(where, claimed, now, tolerance, into);
   } else if (claimed.is_array() && now.is_array() && claimed.size() == now.size()) {
     for (std::size_t i = 0; i < claimed.size(); ++i)
-      compare_json(fmt::format("{}[{}]", where, i), claimed[i], now[i], tolerance, into);
+      add_differences(fmt::format("{}[{}]", where, i), claimed[i], now[i], tolerance, into);
   } else if (claimed != now) {
     differ(where, claimed, now, into);
   }
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -4,7 +4,7 @@
 
 #include "report/json.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // How two JSON values differ: numbers by more than tolerance x max(1, size), anything else
 // at all.
@@ -15,7 +15,8 @@ struct JsonDifference {
   std::string first;    // where the first one is, and both values
 };
 
-void compare_json(const std::string& where, const Json& claimed, const Json& now,
-                  double tolerance, JsonDifference& into);
+// Adds the differences of two values under the name `where`.
+void add_differences(const std::string& where, const Json& claimed, const Json& now,
+                     double tolerance, JsonDifference& into);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,7 +6,7 @@
 
 #include "report/text.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 std::string no_flip_words(const std::string& reason) {
   if (reason == "not_an_input")
@@ -64,10 +64,10 @@ bool is_shown(const AuditReport& report, const AuditFigure& figure) {
          report.shown.end();
 }
 
-std::string pairing_words(const BaselineReport& baseline) {
-  if (baseline.paired) return "both models on these rows, paired";
-  return baseline.same_data ? "same rows, but not paired for want of the earlier model"
-                            : "other rows: not paired";
+std::string pairing_words(const AuditChanges& changes) {
+  if (changes.paired) return "both models on these rows, paired";
+  return changes.same_data ? "same rows, not paired: the previous model is not given"
+                           : "other rows: not paired";
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -2,10 +2,11 @@
 
 #include <string>
 
+#include "core/internal.h"
 #include "fmd/report/audit_report.h"
 
 // Sentences that several forms of an audit share.
-namespace fmd {
+namespace fmd::internal {
 
 [[nodiscard]] std::string no_flip_words(const std::string& reason);
 [[nodiscard]] std::string reason_words(const std::string& reason);
@@ -16,6 +17,6 @@ namespace fmd {
 // A figure that the screen shows: the usual ones, and further ones that were asked for.
 [[nodiscard]] bool is_shown(const AuditReport& report, const AuditFigure& figure);
 // How the intervals of changes were made.
-[[nodiscard]] std::string pairing_words(const BaselineReport& baseline);
+[[nodiscard]] std::string pairing_words(const AuditChanges& changes);
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -1,3 +1,5 @@
+#include "fmd/report/limits.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -137,12 +139,6 @@ void require_known(const AttributeAudit& audit, const Limit& limit) {
 }
 
 }  // namespace
-
-const AttributeAudit* AuditReport::find(const std::string& attribute) const {
-  for (const AttributeAudit& audit : attributes)
-    if (audit.name == attribute) return &audit;
-  return nullptr;
-}
 
 std::vector<std::string> limit_measures(const AttributeAudit& audit) {
   std::vector<std::string> names = kFlipMeasures;

@@ -9,7 +9,7 @@
 #include "report/text.h"
 
 // How a count that is kept out is written.
-namespace fmd::text {
+namespace fmd::internal::text {
 
 inline std::string few_rows() { return fmt::format("<{}", kMaskedRows); }
 
@@ -31,4 +31,4 @@ inline std::string mask_words(const GroupReport& g) {
       kMaskedRows);
 }
 
-}  // namespace fmd::text
+}  // namespace fmd::internal::text

@@ -6,7 +6,7 @@
 
 #include "report/text.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 using text::gap;
 using text::range;
@@ -34,4 +34,4 @@ std::string cuts_line(const AttributeAudit& a) {
   return fmt::format("  a range begins at its cut: {}\n", wrap(cuts, 29, 29));
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

@@ -6,11 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "core/internal.h"
 #include "fmd/data/task.h"
 #include "fmd/metrics/interval.h"
 
 // How figures look on a screen: one place.
-namespace fmd::text {
+namespace fmd::internal::text {
 
 inline std::string count(Index n) {  // 10,000
   std::string digits = std::to_string(n < 0 ? -n : n);
@@ -101,4 +102,4 @@ inline std::string wrap(std::string_view words, std::size_t first, std::size_t i
   return out;
 }
 
-}  // namespace fmd::text
+}  // namespace fmd::internal::text

@@ -113,7 +113,7 @@ TEST(Audit, AScoreThatIsNoProbabilityIsNamed) {
   Task task = test::made_up_task();
   task.attributes.pop_back();
   EXPECT_ERROR(audit_files(scores, nullptr, task, {}, {}), ErrorKind::bad_value,
-               "scores.csv, line 3, column \"p\": \"1.5\" is no probability");
+               "scores.csv, line 3, column \"p\": \"1.5\" is not a probability");
 }
 
 TEST(Audit, NumericAttributeNamesValues) {

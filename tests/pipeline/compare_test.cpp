@@ -38,6 +38,8 @@ TEST(Compare, EveryMethodIsMeasuredOnTheSameRows) {
       EXPECT_GE(m.holdout.accuracy_change.value, -0.1) << m.name;
     }
   }
+  for (const char* name : {"vanilla", "solve"})
+    EXPECT_TRUE(find(report, name).within_budget) << name;
   EXPECT_EQ(find(report, "vanilla").test.accuracy_change.value, 0);
   EXPECT_EQ(find(report, "average-column").test.co.value, 0);
   EXPECT_EQ(find(report, "retrained-without").test.flip_rate.value, 0);
@@ -104,7 +106,7 @@ TEST(Compare, RefusesWhatDoesNotApply) {
   EXPECT_ERROR(compare(input, {.methods = {"eqodd"}, .attribute = "third"}, {}),
                ErrorKind::unsupported, "two values, there are 3");
   EXPECT_ERROR(compare(input, {.attribute = "x"}, {}), ErrorKind::bad_option,
-               "x is no attribute");
+               "x is not an attribute");
   EXPECT_ERROR(compare(input, {.measure = "fairness"}, {}), ErrorKind::bad_option,
                "measures: co");
   EXPECT_ERROR(compare(made_up_input(60), {}, {}), ErrorKind::bad_data, "too few");

@@ -15,20 +15,7 @@
 namespace fmd {
 namespace {
 
-struct Story {
-  test::Parts parts;
-  Model model;
-};
-
-Story made_up_story() {
-  Story story;
-  story.parts =
-      test::split_table(test::number_of_columns(4000, 5), test::made_up_task(), 3);
-  story.model = train_model(story.parts.train, story.parts.task, "", {}, {}).model;
-  return story;
-}
-
-DebiasOptions quick() {
+DebiasOptions quick_options() {
   DebiasOptions options;
   options.repair = {"group"};
   options.points = 12;
@@ -41,8 +28,8 @@ const Interval& co(const DebiasReport& report, std::size_t contender) {
 }
 
 TEST(Debias, TakesTheFlipGapOutAndReportsOnRowsThatNothingWasChosenOn) {
-  const Story story = made_up_story();
-  const DebiasRun run(test::debias_input(story.model, story.parts), quick(), {});
+  const test::Story story = test::made_up_story();
+  const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
   ASSERT_TRUE(run.found());
   const DebiasReport report = run.measure(run.model());
   EXPECT_GT(co(report, 0).value, 0.1);
@@ -52,8 +39,8 @@ TEST(Debias, TakesTheFlipGapOutAndReportsOnRowsThatNothingWasChosenOn) {
 }
 
 TEST(Debias, ControlsStandBesideTheResult) {
-  const Story story = made_up_story();
-  const DebiasRun run(test::debias_input(story.model, story.parts), quick(), {});
+  const test::Story story = test::made_up_story();
+  const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
   const DebiasReport report = run.measure(run.model());
   std::map<std::string, const Contender*> by_name;
   for (const Contender& c : report.test) by_name[c.name] = &c;
@@ -72,7 +59,7 @@ TEST(Debias, AnAveragedColumnHasNoFlipGapAtAll) {
   const Task task = find_dataset("demo").task;
   const test::Parts parts = test::split_table(load_dataset("demo", ""), task, 1);
   const Model model = train_model(parts.train, task, "", {}, {}).model;
-  DebiasOptions options = quick();
+  DebiasOptions options = quick_options();
   options.repair = {"sex"};
   options.method = "average-column";
   options.max_accuracy_loss = 1;
@@ -84,11 +71,11 @@ TEST(Debias, AnAveragedColumnHasNoFlipGapAtAll) {
 // Near the original the path's linear forecast of the gap is right; it is not the measured
 // figure.
 TEST(Debias, TheReceiptHoldsWhatThePathForetold) {
-  const Story story = made_up_story();
-  DebiasOptions options = quick();
+  const test::Story story = test::made_up_story();
+  DebiasOptions options = quick_options();
   options.method = "path";
   const DebiasRun all(test::debias_input(story.model, story.parts), options, {});
-  options.at.lambda = all.points()[3].lambda;
+  options.at.lambda = all.candidates()[3].lambda;
   const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
   const DebiasReport report = run.measure(run.model());
   const double before = co(report, 0).value, after = co(report, 1).value;
@@ -101,10 +88,10 @@ TEST(Debias, TheReceiptHoldsWhatThePathForetold) {
 }
 
 TEST(Debias, WithoutTrainingRowsTheRetrainedControlIsNullWithItsReason) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   DebiasInput input = test::debias_input(story.model, story.parts);
   input.train.reset();
-  const DebiasRun run(std::move(input), quick(), {});
+  const DebiasRun run(std::move(input), quick_options(), {});
   const DebiasReport report = run.measure(run.model());
   const auto json = nlohmann::json::parse(receipt_json(report, {}));
   EXPECT_TRUE(json["controls"]["retrained_without_column"]["value"].is_null());
@@ -114,16 +101,16 @@ TEST(Debias, WithoutTrainingRowsTheRetrainedControlIsNullWithItsReason) {
 }
 
 TEST(Debias, EveryMethodAndTermLowersTheGap) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   for (const std::string method : {"solve", "path", "average-column"}) {
-    DebiasOptions options = quick();
+    DebiasOptions options = quick_options();
     options.method = method;
     options.max_accuracy_loss = 0.1;
     const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
     ASSERT_TRUE(run.found()) << method;
     EXPECT_LT(co(run.measure(run.model()), 1).value, 1e-3) << method;
   }
-  DebiasOptions options = quick();
+  DebiasOptions options = quick_options();
   options.fit = 0.5;
   options.gaps = {parse_limit("demographic_parity_soft:group=1")};
   options.max_accuracy_loss = 0.2;
@@ -133,8 +120,8 @@ TEST(Debias, EveryMethodAndTermLowersTheGap) {
 }
 
 TEST(Debias, SeveralAttributesAreRepairedTogether) {
-  const Story story = made_up_story();
-  DebiasOptions options = quick();
+  const test::Story story = test::made_up_story();
+  DebiasOptions options = quick_options();
   options.repair.clear();
   options.target = parse_limit("co=.005");
   const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
@@ -145,9 +132,47 @@ TEST(Debias, SeveralAttributesAreRepairedTogether) {
     EXPECT_LE(report.test[1].audit->find(name)->flip->co.value, 0.005) << name;
 }
 
+// With three classes co (of the label's class) and co_tv (over all classes) differ: what
+// moved must be the co that the audits of the same rows have.
+TEST(Debias, WhatMovedIsTheFlipGapOfTheLabelsClass) {
+  Table table = test::number_of_columns(4000, 5);
+  Column& y = table.columns.back();
+  y.levels = {"no", "maybe", "yes"};
+  for (std::size_t i = 0; i < y.codes.size(); ++i)
+    if (y.codes[i] == 1 && table.columns[0].numbers[i] > 0.3) y.codes[i] = 2;
+  Task task = test::made_up_task();
+  task.classes = y.levels;
+  const test::Parts parts = test::split_table(table, task, 3);
+  const Model model = train_model(parts.train, task, "", {}, {}).model;
+  DebiasOptions options = quick_options();
+  options.points = 4;
+  options.best_effort = true;
+  const DebiasRun run(test::debias_input(model, parts), options, {});
+  const DebiasReport report = run.measure(run.model());
+  const AttributeAudit& before = *report.test[0].audit->find("third");
+  const AttributeAudit& after = *report.test[1].audit->find("third");
+  EXPECT_GT(before.flip->co_tv.value - before.flip->co.value, 1e-3);
+  const auto co = [](const AttributeAudit& audit, const std::string& about) {
+    for (const FlipCell& cell : audit.flip->cells)
+      if (audit.values[static_cast<std::size_t>(cell.from)] + " -> " +
+              audit.values[static_cast<std::size_t>(cell.to)] ==
+          about)
+        return cell.co.value;
+    return about.empty() ? audit.flip->co.value : kUndefined;
+  };
+  int compared = 0;
+  for (const MeasureMove& move : report.moved.measures) {
+    if (move.attribute != "third" || move.measure != "co") continue;
+    EXPECT_CLOSE(move.before.value, co(before, move.about), 1e-9);
+    EXPECT_CLOSE(move.after.value, co(after, move.about), 1e-9);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 2) << "the mean, and one pair of values";
+}
+
 TEST(Debias, KeepRateKeepsTheShareOfFavourableAnswers) {
-  const Story story = made_up_story();
-  DebiasOptions options = quick();
+  const test::Story story = test::made_up_story();
+  DebiasOptions options = quick_options();
   options.keep_rate = true;
   options.max_accuracy_loss = 0.1;
   const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
@@ -164,8 +189,8 @@ TEST(Debias, KeepRateKeepsTheShareOfFavourableAnswers) {
 }
 
 TEST(Debias, ATargetThatNothingMeetsFindsNoCandidate) {
-  const Story story = made_up_story();
-  DebiasOptions options = quick();
+  const test::Story story = test::made_up_story();
+  DebiasOptions options = quick_options();
   options.max_accuracy_loss = 0;  // the repair costs accuracy on these rows
   options.method = "average-column";
   const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
@@ -176,29 +201,29 @@ TEST(Debias, ATargetThatNothingMeetsFindsNoCandidate) {
 }
 
 TEST(Debias, AnAttributeThatIsNoInputIsAnError) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   const Model without = train_without(story.model, story.parts.train, {"group"}, {}).model;
-  EXPECT_ERROR(DebiasRun(test::debias_input(without, story.parts), quick(), {}),
+  EXPECT_ERROR(DebiasRun(test::debias_input(without, story.parts), quick_options(), {}),
                ErrorKind::attribute_not_read, "the model does not read group");
 }
 
 TEST(Debias, AtLambdaGivesTheVeryModelOfThatPoint) {
-  const Story story = made_up_story();
-  const DebiasRun all(test::debias_input(story.model, story.parts), quick(), {});
+  const test::Story story = test::made_up_story();
+  const DebiasRun all(test::debias_input(story.model, story.parts), quick_options(), {});
   for (const std::size_t at : {std::size_t{2}, std::size_t{7}}) {
-    DebiasOptions options = quick();
-    options.at.lambda = all.points()[at].lambda;
+    DebiasOptions options = quick_options();
+    options.at.lambda = all.candidates()[at].lambda;
     const DebiasRun one(test::debias_input(story.model, story.parts), options, {});
-    EXPECT_EQ(one.model().theta, all.points()[at].theta);
+    EXPECT_EQ(one.model().theta, all.candidates()[at].theta);
     const DebiasReport report = one.measure(one.model());
-    const Candidate& point = report.points[static_cast<std::size_t>(report.chosen)];
-    EXPECT_EQ(point.accuracy.value, all.points()[at].accuracy.value);
-    EXPECT_EQ(point.bias[0].high, all.points()[at].bias[0].high);
+    const Candidate& point = report.candidates[static_cast<std::size_t>(report.chosen)];
+    EXPECT_EQ(point.accuracy.value, all.candidates()[at].accuracy.value);
+    EXPECT_EQ(point.bias[0].high, all.candidates()[at].bias[0].high);
   }
 }
 
 TEST(Debias, ParametersAndFiguresAreTheSameBitsForAnyNumberOfThreads) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   std::string first;
   Vector theta;
   for (const int threads : {1, 2, 4}) {
@@ -206,7 +231,7 @@ TEST(Debias, ParametersAndFiguresAreTheSameBitsForAnyNumberOfThreads) {
     const Exec exec{.pool = &pool, .seed = 11, .progress = nullptr};
     const Model model =
         train_model(story.parts.train, story.parts.task, "", {}, exec).model;
-    const DebiasRun run(test::debias_input(model, story.parts), quick(), exec);
+    const DebiasRun run(test::debias_input(model, story.parts), quick_options(), exec);
     const std::string receipt = receipt_json(run.measure(run.model()), {});
     if (first.empty()) {
       first = receipt;
@@ -218,13 +243,13 @@ TEST(Debias, ParametersAndFiguresAreTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(Debias, SavedFilesRepeatAndUndoRestoresEveryByte) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   const test::Folder folder;
   const Bytes original = model_bytes(story.model);
   Bytes written[2];
   for (int k = 0; k < 2; ++k) {
     const auto out = folder.path() / ("out" + std::to_string(k));
-    const DebiasRun run(test::debias_input(story.model, story.parts), quick(), {});
+    const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
     save_debias(run, original, out, {});
     const FileView view = FileView::open(out);
     written[k].assign(view.bytes().begin(), view.bytes().end());
@@ -235,11 +260,11 @@ TEST(Debias, SavedFilesRepeatAndUndoRestoresEveryByte) {
 }
 
 TEST(Debias, ReceiptsHoldNeitherRowsNorWeights) {
-  Story story = made_up_story();
+  test::Story story = test::made_up_story();
   Column& third = story.parts.test.columns[2];  // a value that only three persons have
   for (auto& code : third.codes) code = std::min(code, 1);
   for (std::size_t i = 0; i < 3; ++i) third.codes[i] = 2;
-  const DebiasRun run(test::debias_input(story.model, story.parts), quick(), {});
+  const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
   const auto json = nlohmann::json::parse(receipt_json(run.measure(run.model()), {}));
   EXPECT_EQ(json["schema"], 1);
   for (const char* key : {"model", "data", "options", "chosen", "solve", "measures",

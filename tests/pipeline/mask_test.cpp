@@ -19,7 +19,7 @@ struct People {
   Task task;
 };
 
-People people(const std::vector<Index>& sizes, Index favourable = 1000) {
+People people_of(const std::vector<Index>& sizes, Index favourable = 1000) {
   Rng rng(3, "people");
   People p;
   p.small.name = "small";
@@ -59,7 +59,7 @@ AuditReport audit(const People& p, const AuditOptions& options = {.replicates = 
 }
 
 TEST(Mask, SmallGroupsKeepTheirNameAlone) {
-  const People p = people({700, 403, 7});
+  const People p = people_of({700, 403, 7});
   const json report = json::parse(to_json(audit(p)));
   const json& g = report["attributes"][0]["groups"];
   EXPECT_EQ(g[2]["value"], "g2");
@@ -81,7 +81,7 @@ TEST(Mask, SmallGroupsKeepTheirNameAlone) {
 // the rightly decided ones be found that way.
 TEST(Mask, TotalsLessTheOthersDoNotTell) {
   for (const Index small : {1, 4, 7, 9}) {
-    const People p = people({700, 403, small});
+    const People p = people_of({700, 403, small});
     const json report = json::parse(to_json(audit(p)));
     double others = 0, right = 0;
     for (const json& g : report["attributes"][0]["groups"]) {
@@ -101,7 +101,7 @@ TEST(Mask, TotalsLessTheOthersDoNotTell) {
 // Four small groups of 36 rows in all: the sum tells nothing of one, and nothing is
 // rounded.
 TEST(Mask, CountsStayWhereTotalsTellLittle) {
-  const People p = people({701, 403, 9, 9, 9, 9});
+  const People p = people_of({701, 403, 9, 9, 9, 9});
   const json report = json::parse(to_json(audit(p)));
   const json& g = report["attributes"][0]["groups"];
   EXPECT_EQ(g[0]["rows"], 701);
@@ -110,7 +110,7 @@ TEST(Mask, CountsStayWhereTotalsTellLittle) {
 }
 
 TEST(Mask, EverySurfaceDoesIt) {
-  const People p = people({700, 403, 7});
+  const People p = people_of({700, 403, 7});
   const AuditReport report = audit(p);
   EXPECT_NE(screen(report).find("g2 <10"), std::string::npos);
   EXPECT_NE(screen(report).find("may be rounded"), std::string::npos);
@@ -129,7 +129,7 @@ TEST(Mask, EverySurfaceDoesIt) {
 }
 
 TEST(Mask, CellsOfIntersectionsCannotBeSubtracted) {
-  const People p = people({700, 400, 16});
+  const People p = people_of({700, 400, 16});
   const json report = json::parse(to_json(audit(p)));
   // Of 16 rows six are favourable: about as many rows are told, no label, and of no half.
   EXPECT_EQ(report["attributes"][0]["groups"][2]["rows"], 20);
@@ -141,7 +141,7 @@ TEST(Mask, CellsOfIntersectionsCannotBeSubtracted) {
 }
 
 TEST(Mask, FewRowsOfALabelHideWhatTellsThem) {
-  const People p = people({700, 400}, 4);
+  const People p = people_of({700, 400}, 4);
   const json report = json::parse(to_json(audit(p)));
   const json& g = report["attributes"][0]["groups"][1];
   EXPECT_EQ(g["rows"], 400);
@@ -161,7 +161,7 @@ TEST(Mask, FewRowsOfALabelHideWhatTellsThem) {
 }
 
 TEST(Mask, SmallGroupsAreNotComparedWhateverTheTaskSays) {
-  People p = people({700, 400, 7});
+  People p = people_of({700, 400, 7});
   p.task.min_group = 1;
   const AuditReport report = audit(p);
   for (const GroupMeasure& m : report.attributes[0].groups.measures)

@@ -9,23 +9,23 @@ namespace fmd {
 namespace {
 
 // A network of three layers on made-up rows.
-struct Story {
+struct NetworkStory {
   test::Parts parts;
   Model model;
 
-  Story()
+  NetworkStory()
       : parts(test::split_table(test::number_of_columns(4000, 5), test::made_up_task(), 3)),
         model(train_mlp(parts.train, parts.task, "",
                         {.hidden = {8, 6}, .adam = {.epochs = 8, .learning_rate = .01}}, {})
                   .model) {}
 };
 
-const Story& story() {
-  static const Story made;
+const NetworkStory& network_story() {
+  static const NetworkStory made;
   return made;
 }
 
-DebiasOptions quick(Index layers, const std::string& optimizer) {
+DebiasOptions network_options(Index layers, const std::string& optimizer) {
   DebiasOptions options;
   options.repair = {"group"};
   options.points = 4;
@@ -36,19 +36,19 @@ DebiasOptions quick(Index layers, const std::string& optimizer) {
   return options;
 }
 
-double gap(const DebiasReport& report, std::size_t contender) {
+double group_gap(const DebiasReport& report, std::size_t contender) {
   return report.test[contender].audit->find("group")->flip->co.value;
 }
 
 TEST(DebiasNetwork, AllLayersLoseTheFlipGapByEitherOptimizer) {
   for (const char* optimizer : {"lm", "adam"}) {
-    const DebiasRun run(test::debias_input(story().model, story().parts),
-                        quick(3, optimizer), {});
+    const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
+                        network_options(3, optimizer), {});
     ASSERT_TRUE(run.found()) << optimizer;
     const DebiasReport report = run.measure(run.model());
-    EXPECT_GT(gap(report, 0), 0.1);
-    EXPECT_LT(gap(report, 1), 0.1 * gap(report, 0)) << optimizer;
-    EXPECT_EQ(run.points().size(), 4U);
+    EXPECT_GT(group_gap(report, 0), 0.1);
+    EXPECT_LT(group_gap(report, 1), 0.1 * group_gap(report, 0)) << optimizer;
+    EXPECT_EQ(run.candidates().size(), 4U);
     EXPECT_NE(report.solve.solver, "");
     std::map<std::string, const Contender*> by_name;
     for (const Contender& c : report.test) by_name[c.name] = &c;
@@ -56,18 +56,20 @@ TEST(DebiasNetwork, AllLayersLoseTheFlipGapByEitherOptimizer) {
     EXPECT_EQ(by_name.at("column_averaged")->audit->find("group")->flip->co.value, 0);
     ASSERT_TRUE(by_name.at("fine_tuned")->audit);
     EXPECT_GT(by_name.at("fine_tuned")->audit->find("group")->flip->co.value,
-              gap(report, 1));
+              group_gap(report, 1));
     EXPECT_TRUE(by_name.at("tempered")->audit);
     EXPECT_TRUE(by_name.at("intercept_shift")->audit);
   }
 }
 
 TEST(DebiasNetwork, LayersBelowAreHeld) {
-  const DebiasRun run(test::debias_input(story().model, story().parts), quick(2, "lm"), {});
+  const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
+                      network_options(2, "lm"), {});
   ASSERT_TRUE(run.found());
-  const Vector &before = story().model.theta, &after = run.model().theta;
+  const Vector &before = network_story().model.theta, &after = run.model().theta;
   ASSERT_EQ(before.size(), after.size());
-  const Index below = story().model.head->widths()[1] * (story().model.head->inputs() + 1);
+  const Index below =
+      network_story().model.head->widths()[1] * (network_story().model.head->inputs() + 1);
   EXPECT_EQ(Vector(before.head(below)), Vector(after.head(below)));
   EXPECT_NE(Vector(before.tail(after.size() - below)),
             Vector(after.tail(after.size() - below)));
@@ -76,14 +78,15 @@ TEST(DebiasNetwork, LayersBelowAreHeld) {
 TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
   for (const char* method : {"step", "remove", "replace"})
     for (const char* hessian : {"train", "data"}) {
-      DebiasOptions options = quick(2, "auto");
+      DebiasOptions options = network_options(2, "auto");
       options.method = method;
       options.hessian = hessian;
       options.best_effort = true;
       options.newton.rows = std::string(method) == "step" ? 0 : 50;
-      const DebiasRun run(test::debias_input(story().model, story().parts), options, {});
-      ASSERT_FALSE(run.points().empty());
-      for (const Candidate& point : run.points()) EXPECT_TRUE(point.theta.allFinite());
+      const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
+                          options, {});
+      ASSERT_FALSE(run.candidates().empty());
+      for (const Candidate& point : run.candidates()) EXPECT_TRUE(point.theta.allFinite());
       EXPECT_TRUE(run.found());
       EXPECT_EQ(run.measure(run.model()).hessian_source,
                 std::string(hessian) == "train" ? "train" : "edit pairs");
@@ -91,23 +94,27 @@ TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
 }
 
 TEST(DebiasNetwork, APointCanBeTakenByItsLambda) {
-  DebiasOptions options = quick(3, "adam");
-  const DebiasRun run(test::debias_input(story().model, story().parts), options, {});
-  const Candidate& wanted = run.points()[1];
+  DebiasOptions options = network_options(3, "adam");
+  const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
+                      options, {});
+  const Candidate& wanted = run.candidates()[1];
   options.at.lambda = wanted.lambda;
-  const DebiasRun again(test::debias_input(story().model, story().parts), options, {});
+  const DebiasRun again(test::debias_input(network_story().model, network_story().parts),
+                        options, {});
   ASSERT_TRUE(again.found());
   EXPECT_EQ(again.model().theta, wanted.theta);
 }
 
 TEST(DebiasNetwork, SaysWhatIsWrong) {
   const auto run = [](const DebiasOptions& options) {
-    return DebiasRun(test::debias_input(story().model, story().parts), options, {}).found();
+    return DebiasRun(test::debias_input(network_story().model, network_story().parts),
+                     options, {})
+        .found();
   };
-  EXPECT_ERROR(run(quick(4, "auto")), ErrorKind::bad_option, "the model has 3");
-  EXPECT_ERROR(run(quick(0, "auto")), ErrorKind::bad_option, "the model has 3");
-  EXPECT_ERROR(run(quick(2, "sgd")), ErrorKind::bad_option, "optimizer");
-  DebiasOptions options = quick(2, "auto");
+  EXPECT_ERROR(run(network_options(4, "auto")), ErrorKind::bad_option, "the model has 3");
+  EXPECT_ERROR(run(network_options(0, "auto")), ErrorKind::bad_option, "the model has 3");
+  EXPECT_ERROR(run(network_options(2, "sgd")), ErrorKind::bad_option, "optimizer");
+  DebiasOptions options = network_options(2, "auto");
   options.method = "path";
   EXPECT_ERROR(run(options), ErrorKind::unsupported, "path");
 }

@@ -1,4 +1,3 @@
-
 #include <cmath>
 #include <map>
 
@@ -13,20 +12,7 @@
 namespace fmd {
 namespace {
 
-struct Story {
-  test::Parts parts;
-  Model model;
-};
-
-Story made_up_story() {
-  Story story;
-  story.parts =
-      test::split_table(test::number_of_columns(4000, 5), test::made_up_task(), 3);
-  story.model = train_model(story.parts.train, story.parts.task, "", {}, {}).model;
-  return story;
-}
-
-DebiasOptions quick(const std::string& method) {
+DebiasOptions newton_options(const std::string& method) {
   DebiasOptions options;
   options.method = method;
   options.repair = {"group"};
@@ -35,19 +21,20 @@ DebiasOptions quick(const std::string& method) {
   return options;
 }
 
-DebiasRun run_on(const Story& story, const DebiasOptions& options, const Exec& exec = {}) {
+DebiasRun run_newton(const test::Story& story, const DebiasOptions& options,
+                     const Exec& exec = {}) {
   return DebiasRun(test::debias_input(story.model, story.parts), options, exec);
 }
 
-const char* const kMethods[] = {"step", "remove", "replace"};
+const char* const kNewtonMethods[] = {"step", "remove", "replace"};
 
 TEST(DebiasNewton, EveryMethodLowersTheGapWithinTheRule) {
-  const Story story = made_up_story();
-  for (const std::string method : kMethods) {
-    const DebiasRun run = run_on(story, quick(method));
+  const test::Story story = test::made_up_story();
+  for (const std::string method : kNewtonMethods) {
+    const DebiasRun run = run_newton(story, newton_options(method));
     ASSERT_TRUE(run.found()) << method;
     const DebiasReport report = run.measure(run.model());
-    const Candidate& point = report.points[static_cast<std::size_t>(report.chosen)];
+    const Candidate& point = report.candidates[static_cast<std::size_t>(report.chosen)];
     EXPECT_EQ(point.kind, method);
     EXPECT_LT(point.bias_change[0].high, 0) << method;
     EXPECT_GE(point.accuracy_change.value, -0.1) << method;
@@ -57,7 +44,7 @@ TEST(DebiasNewton, EveryMethodLowersTheGapWithinTheRule) {
     EXPECT_EQ(json["chosen"]["s"], point.s);
     EXPECT_EQ(json["chosen"].contains("K"), method != "step");
     EXPECT_FALSE(json["chosen"].contains("lambda"));
-    EXPECT_EQ(json["chosen"]["candidates"], report.points.size());
+    EXPECT_EQ(json["chosen"]["candidates"], report.candidates.size());
     EXPECT_EQ(json["solve"]["method"], method);
     EXPECT_EQ(json["solve"]["hessian_rows"], "train");
     EXPECT_LT(json["solve"]["residual"], 1e-5);
@@ -68,13 +55,13 @@ TEST(DebiasNewton, EveryMethodLowersTheGapWithinTheRule) {
 
 // At s = 1/n the step is what removing rows does; the first order predicts a small change.
 TEST(DebiasNewton, FirstOrderForetellsASmallChange) {
-  const Story story = made_up_story();
-  for (const std::string method : kMethods) {
-    DebiasOptions options = quick(method);
+  const test::Story story = test::made_up_story();
+  for (const std::string method : kNewtonMethods) {
+    DebiasOptions options = newton_options(method);
     options.newton.scale = method == "step" ? "1e-5" : "removal";
     if (method != "step") options.newton.rows = 30;
-    const DebiasRun run = run_on(story, options);
-    ASSERT_EQ(run.points().size(), 1U);
+    const DebiasRun run = run_newton(story, options);
+    ASSERT_EQ(run.candidates().size(), 1U);
     ASSERT_TRUE(run.found()) << method;
     const auto json = nlohmann::json::parse(receipt_json(run.measure(run.model()), {}));
     const auto& change = json["measures"]["test"]["change"]["group"]["co"];
@@ -91,47 +78,47 @@ TEST(DebiasNewton, FirstOrderForetellsASmallChange) {
 }
 
 TEST(DebiasNewton, AtTakesTheVeryModelOfThatPoint) {
-  const Story story = made_up_story();
-  for (const std::string method : kMethods) {
-    const DebiasRun all = run_on(story, quick(method));
-    const Candidate& point = all.points()[5];
-    DebiasOptions options = quick(method);
+  const test::Story story = test::made_up_story();
+  for (const std::string method : kNewtonMethods) {
+    const DebiasRun all = run_newton(story, newton_options(method));
+    const Candidate& point = all.candidates()[5];
+    DebiasOptions options = newton_options(method);
     options.at.s = point.s;
     if (method != "step") options.at.rows = point.K;
-    const DebiasRun one = run_on(story, options);
+    const DebiasRun one = run_newton(story, options);
     EXPECT_EQ(one.model().theta, point.theta) << method;
     // Also a point that is in no grid.
     options.at.s = 0.000123;
-    const DebiasRun other = run_on(story, options);
+    const DebiasRun other = run_newton(story, options);
     EXPECT_NE(other.model().theta, point.theta);
     EXPECT_TRUE(other.found());
   }
 }
 
 TEST(DebiasNewton, HessianOfTheEditPartIsDampedAndNeedsNoTrainingRows) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   DebiasInput input = test::debias_input(story.model, story.parts);
   input.train.reset();
-  const DebiasRun run(std::move(input), quick("step"), {});
+  const DebiasRun run(std::move(input), newton_options("step"), {});
   ASSERT_TRUE(run.found());
   const DebiasReport report = run.measure(run.model());
   EXPECT_EQ(report.hessian_source, "edit pairs");
   EXPECT_GT(report.solve.damping, 0);
-  DebiasOptions options = quick("step");
+  DebiasOptions options = newton_options("step");
   options.hessian = "data";
-  EXPECT_EQ(run_on(story, options).model().theta, run.model().theta);
+  EXPECT_EQ(run_newton(story, options).model().theta, run.model().theta);
 }
 
 // Many small steps with a new Hessian each come to the same place as fewer of them, and
 // elsewhere than one step; small ones hardly differ.
 TEST(DebiasNewton, RefreshTakesStepsWithANewHessian) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   const auto theta = [&](double s, int refresh) {
-    DebiasOptions options = quick("step");
+    DebiasOptions options = newton_options("step");
     options.newton.scale = std::to_string(s);
     options.newton.refresh = refresh;
     options.best_effort = true;
-    return run_on(story, options).points()[0].theta;
+    return run_newton(story, options).candidates()[0].theta;
   };
   const Vector& start = story.model.theta;
   const Vector one = theta(1e-3, 1), eight = theta(1e-3, 8), sixteen = theta(1e-3, 16);
@@ -151,29 +138,30 @@ TEST(DebiasNewton, WeightsOfTrainingRowsCount) {
   table.columns.push_back(weight);
   Task task = test::made_up_task();
   task.weight = "w";
-  Story story;
+  test::Story story;
   story.parts = test::split_table(table, task, 3);
   story.model = train_model(story.parts.train, task, "", {}, {}).model;
   for (const std::string method : {"remove", "replace"}) {
-    const DebiasRun run = run_on(story, quick(method));
+    const DebiasRun run = run_newton(story, newton_options(method));
     ASSERT_TRUE(run.found()) << method;
     EXPECT_LT(run.measure(run.model()).relative_gradient, 1e-6) << method;
   }
 }
 
 TEST(DebiasNewton, ErrorsNameWhatIsMissing) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   for (const std::string method : {"remove", "replace"}) {
     DebiasInput input = test::debias_input(story.model, story.parts);
     input.train.reset();
-    EXPECT_ERROR(DebiasRun(std::move(input), quick(method), {}), ErrorKind::bad_option,
+    EXPECT_ERROR(DebiasRun(std::move(input), newton_options(method), {}),
+                 ErrorKind::bad_option,
                  "method " + method + " takes rows out of the training rows");
   }
   const auto refused = [&](const std::string& method, const auto& change,
                            const std::string& words) {
-    DebiasOptions options = quick(method);
+    DebiasOptions options = newton_options(method);
     change(options);
-    EXPECT_ERROR(run_on(story, options), ErrorKind::bad_option, words);
+    EXPECT_ERROR(run_newton(story, options), ErrorKind::bad_option, words);
   };
   refused(
       "step", [](DebiasOptions& o) { o.newton.scale = "large"; },
@@ -192,21 +180,21 @@ TEST(DebiasNewton, ErrorsNameWhatIsMissing) {
       "solve", [](DebiasOptions& o) { o.at.s = 1; }, "step, remove or replace");
   refused(
       "solve", [](DebiasOptions& o) { o.hessian = "test"; }, "train or data");
-  DebiasOptions options = quick("remove");
+  DebiasOptions options = newton_options("remove");
   options.newton.rows = 100000;
-  EXPECT_ERROR(run_on(story, options), ErrorKind::bad_data, "100000 are asked for");
+  EXPECT_ERROR(run_newton(story, options), ErrorKind::bad_data, "100000 are asked for");
   EXPECT_ERROR(parse_at("lambda"), ErrorKind::bad_option, "names no candidate");
   EXPECT_ERROR(parse_at("s=1,K=1.5"), ErrorKind::bad_option, "K=1.5");
 }
 
 TEST(DebiasNewton, SameBitsForAnyNumberOfThreads) {
-  const Story story = made_up_story();
+  const test::Story story = test::made_up_story();
   std::map<std::string, std::string> first;
   for (const int threads : {1, 2, 4}) {
     ThreadPool pool(threads);
     const Exec exec{.pool = &pool, .seed = 11, .progress = nullptr};
-    for (const std::string method : kMethods) {
-      const DebiasRun run = run_on(story, quick(method), exec);
+    for (const std::string method : kNewtonMethods) {
+      const DebiasRun run = run_newton(story, newton_options(method), exec);
       const std::string receipt = receipt_json(run.measure(run.model()), {});
       if (threads == 1) first[method] = receipt;
       EXPECT_EQ(receipt, first[method]) << method << ", " << threads;
@@ -215,7 +203,7 @@ TEST(DebiasNewton, SameBitsForAnyNumberOfThreads) {
 }
 
 TEST(DebiasNewton, OptionsComeBackFromTheirJson) {
-  DebiasOptions options = quick("replace");
+  DebiasOptions options = newton_options("replace");
   options.target = parse_limit("co:group=.00321");
   options.at = parse_at("s=0.0001220703125,K=300");
   options.hessian = "data";

@@ -13,6 +13,7 @@ namespace {
 void reaches_the_target(const Table& table, Task task, const std::string& attribute) {
   ThreadPool pool;
   double difference = 0;
+  int retrained = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Exec exec{.pool = &pool, .seed = seed, .progress = nullptr};
     const test::Parts parts = test::split_table(table, task, seed);
@@ -28,9 +29,12 @@ void reaches_the_target(const Table& table, Task task, const std::string& attrib
     const AuditReport& after = *report.test[1].audit;
     EXPECT_LE(after.find(attribute)->flip->co.value, .0005) << "seed " << seed;
     for (const Contender& c : report.test)
-      if (c.name == "retrained_without_column")
+      if (c.name == "retrained_without_column") {
         difference += c.audit->accuracy.value - after.accuracy.value;
+        ++retrained;
+      }
   }
+  ASSERT_EQ(retrained, 20) << "one control for each seed";
   EXPECT_LE(difference / 20, .002);
 }
 

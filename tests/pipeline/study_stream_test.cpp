@@ -13,14 +13,14 @@
 namespace fmd {
 namespace {
 
-constexpr Index kRows = 2 * kStreamRows + 1234;
+constexpr Index kStudyRows = 2 * kStreamRows + 1234;
 
 // A table of three blocks on disk, its model, and the same table in memory.
 class Streamed : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = std::make_unique<test::Folder>();
-    const Table table = test::number_of_columns(kRows, 1);
+    const Table table = test::number_of_columns(kStudyRows, 1);
     csv_ = (*folder_ / "people.csv").string();
     test::write_text(csv_, to_csv(table));
     model_ =
@@ -56,7 +56,7 @@ TEST_F(Streamed, BlocksOfATableAndOfItsFeaturesAreTheTable) {
   for (const std::string& name : {csv_, features_}) {
     const Exec exec;
     StudyStream stream(*model_, model_->task, name, {}, exec);
-    EXPECT_EQ(stream.rows(), kRows);
+    EXPECT_EQ(stream.rows(), kStudyRows);
     EXPECT_TRUE(stream.labelled());
     for (int turn = 0; turn < 2; ++turn, stream.rewind()) {
       Index row = 0, seen = 0;
@@ -77,7 +77,7 @@ TEST_F(Streamed, BlocksOfATableAndOfItsFeaturesAreTheTable) {
         seen += block.seen;
         EXPECT_EQ(block.seen_by_chance, whole.seen_by_chance);
       }
-      EXPECT_EQ(row, kRows);
+      EXPECT_EQ(row, kStudyRows);
       EXPECT_EQ(seen, whole.seen);
     }
   }

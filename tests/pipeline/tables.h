@@ -92,6 +92,20 @@ inline Task made_up_task() {
   return task;
 }
 
+// A model and the parts of its table.
+struct Story {
+  Parts parts;
+  Model model;
+};
+
+// A logistic regression of 4,000 made-up rows.
+inline Story made_up_story() {
+  Story story;
+  story.parts = split_table(number_of_columns(4000, 5), made_up_task(), 3);
+  story.model = train_model(story.parts.train, story.parts.task, "", {}, {}).model;
+  return story;
+}
+
 inline DebiasInput debias_input(const Model& model, const Parts& parts) {
   DebiasInput input;
   input.model = model;

@@ -146,5 +146,32 @@ TEST(AuditJunit, HasACasePerLimit) {
   EXPECT_GE(count("not read by the model"), 1);
 }
 
+TEST(Formats, TheTableOfOneAttributeHasItsFlipGapAndRates) {
+  AuditReport report = made_up_report({});
+  AttributeAudit& sex = report.attributes[0];
+  sex.name = "sex";
+  sex.flip.emplace();
+  sex.flip->co = {.1, .09, .11};
+  sex.flip->flip_rate = {.127, .12, .13};
+  report.accuracy = {.8, .79, .81};
+  const std::string text = audit_table(report, "sex");
+  EXPECT_NE(
+      text.find("accuracy                                   80.0 %     79.0 .. 81.0\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(
+      text.find("flip gap, mean |change of p|                0.100    0.090 .. 0.110\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("answered yes: Male 25.0 %"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find("difference                                0.200    0.150 .. 0.250\n"),
+      std::string::npos)
+      << text;
+  EXPECT_ERROR(audit_table(report, "age"), ErrorKind::bad_option, "no flip test of age");
+  sex.flip.reset();
+  EXPECT_ERROR(audit_table(report, "sex"), ErrorKind::bad_option, "no flip test of sex");
+}
+
 }  // namespace
 }  // namespace fmd

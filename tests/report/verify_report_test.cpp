@@ -9,7 +9,7 @@ namespace {
 
 JsonDifference difference(const char* claimed, const char* now, double tolerance = 1e-6) {
   JsonDifference found;
-  compare_json("top", Json::parse(claimed), Json::parse(now), tolerance, found);
+  add_differences("top", Json::parse(claimed), Json::parse(now), tolerance, found);
   return found;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,9 @@
 #include "fmd/data/attribute.h"
 #include "fmd/metrics/flip_tally.h"
 #include "fmd/metrics/tally.h"
-#include "fmd/pipeline/match.h"
+#include "fmd/pipeline/match_plan.h"
+#include "fmd/pipeline/score_files.h"
+#include "fmd/pipeline/slope.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/report/audit_report.h"
 
@@ -17,14 +20,14 @@ namespace fmd {
 struct AuditOptions {
   double confidence = 0.95;
   Index replicates = 1000;                      // of every bootstrap
-  Bootstrap intervals = Bootstrap::percentile;  // of what is bootstrapped
+  Bootstrap intervals = Bootstrap::percentile;  // of figures that are bootstrapped
   Index permutations = 0;                       // of the tests of group gaps; 0 = none
   bool intersections = true;                    // of any two attributes
   bool by_name = true;        // also the rates and measures by name: see docs/metrics.md
   bool weighted = false;      // rows count by the task's weight column
   bool include_rows = false;  // groups and labels under kMaskedRows rows may be compared
-  Index neighbours = 0;       // k of consistency and flip test; 0 = not measured: the cost
-                              // is rows^2
+  Index neighbours = 0;       // k of consistency and flip test; 0 = not measured. Cost:
+                              // rows^2
 };
 
 struct AuditedAttribute {
@@ -34,22 +37,13 @@ struct AuditedAttribute {
   std::string pairs_kind = "flip";
   std::optional<SlopeReport> slope;
   std::optional<Distortion> distortion = std::nullopt;
-  const MatchPlan* match = nullptr;  // matched pairs, and what they were matched on
+  const MatchPlan* match = nullptr;  // matched pairs; see `matching` for their columns
   MatchInput matching = {};
 };
 
-// The slope of an attribute that is ranges of a number, by the derivative through the
-// encoder and the head; none where the model does not read the column as a number. Interval
-// by bootstrap of the rows.
-[[nodiscard]] std::optional<SlopeReport> measure_slope(const Model& model,
-                                                       const Study& study,
-                                                       const Attribute& attribute,
-                                                       const AuditOptions& options,
-                                                       const Exec& exec);
-
-// Tallies of one attribute; its groups are counted in the tally of all rows.
+// Tallies of one attribute. Its groups are counted in the tally of all rows.
 struct TalliedAttribute {
-  const Attribute* attribute = nullptr;  // codes are not looked at
+  const Attribute* attribute = nullptr;  // its codes are not used
   Reads reads = Reads::unknown;
   std::optional<FlipTally> flips;
   std::string pairs_kind = "flip";
@@ -62,41 +56,30 @@ struct TalliedAttribute {
                                    const std::vector<const Attribute*>& attributes,
                                    bool labelled, const AuditOptions& options);
 
-// The audit of rows that were counted, wherever and in however many parts: all that an
-// audit says comes from here. Attribute a of the tally's plan is attributes[a].
+// The audit of rows that were counted, in one part or in many. Every figure of an audit is
+// computed here. Attribute a of the tally's plan is attributes[a].
 [[nodiscard]] AuditReport audit_tallies(const Tally& tally, const Task& task,
                                         const std::vector<TalliedAttribute>& attributes,
                                         const AuditOptions& options, const Exec& exec);
 
-// The audit of rows that were scored by whatever model.
+// The audit of rows that any model scored.
 [[nodiscard]] AuditReport audit_scores(const Scored& scored, const Task& task,
                                        const std::vector<AuditedAttribute>& attributes,
                                        const AuditOptions& options, const Exec& exec);
 
-// The pairs of every attribute that the model reads, as the task asks for them (flip |
-// given:FILE).
+// The pairs of every attribute that the model reads, of the kind that the task names (flip
+// | given:FILE).
 [[nodiscard]] std::vector<std::optional<StudyPairs>> make_pairs(const Model& model,
                                                                 const Study& study,
                                                                 const Task& task,
                                                                 std::span<const Index> rows,
                                                                 const Exec& exec);
 
-// Scores and pairs of a model on a study, then audit_scores. `pairs` as make_pairs() gives
-// them. matches: as make_matches() gives them; made here when null.
+// Scores and pairs of a model on a study, then audit_scores. `pairs` come from
+// make_pairs(), `matches` from make_matches(); matches are made here when null.
 [[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
                                       const std::vector<std::optional<StudyPairs>>& pairs,
                                       const AuditOptions& options, const Exec& exec,
                                       const MatchPlans* matches = nullptr);
-
-// Probabilities, answers and labels of rows that another program scored, as audit_files()
-// reads them.
-[[nodiscard]] Scored read_scores(const Table& scores, const Task& task);
-
-// Scores made by another program. `scores` has a column p (or score) of the positive class,
-// or p_<class> for each class, and the columns of label and attributes; `pairs`, when not
-// null, was made by `fmd pairs` and has the same probability columns.
-[[nodiscard]] AuditReport audit_files(const Table& scores, const Table* pairs,
-                                      const Task& task, const AuditOptions& options,
-                                      const Exec& exec);
 
 }  // namespace fmd

@@ -12,30 +12,32 @@
 
 namespace fmd {
 
-// Every method on the same table: the same rows to train and edit on, the same hold-out to
-// choose on by the same rule, the same test rows to report on, which nothing was chosen on.
+// Every method on the same table. All have the same rows to train and edit on, choose by
+// the same rule on the same hold-out, and are reported on the same test rows. Nothing is
+// chosen on the test rows.
 
 struct CompareOptions {
   std::vector<std::string> methods = {};  // see compare_methods(); empty = all that apply
   std::string attribute = "";             // empty = the task's first one
-  // What the rule makes least: co, flip_rate, demographic_parity, equal_opportunity or
-  // equalized_odds. Empty = co where the model reads the attribute, else equalized_odds.
+  // What the rule minimises: co, flip_rate, demographic_parity, equal_opportunity or
+  // equalized_odds. Empty = co where the model reads the attribute, otherwise
+  // equalized_odds.
   std::string measure = "";
-  double max_accuracy_loss = 0.01;  // on the hold-out, against the model as it is
-  // Shares of the rows. Empty = train=.4,edit=.15,holdout=.15,test=.3; with a model, which
-  // was trained on other rows, edit=.25,holdout=.25,test=.5.
+  double max_accuracy_loss = 0.01;  // on the hold-out, against the model before any repair
+  // Shares of the rows. Empty = train=.4,edit=.15,holdout=.15,test=.3. With a model, which
+  // was trained on other rows: edit=.25,holdout=.25,test=.5.
   std::string parts = "";
   double confidence = 0.95;
   Index replicates = 1000;
 };
 
 // Scores of a method that is not ours. Column row = number of the row in DATA, from 1; or
-// as many rows as DATA has, in its order. p or p_<class> as in fmd predict.
+// as many rows as DATA has, in its order. p or p_<class> as `fmd predict` writes them.
 struct OutsideScores {
   std::string name;
   Table scores;
   // Scores of the rows that `fmd pairs DATA --flip A` made, with its columns fmd_row and
-  // fmd_to; none: the flip gap is not known.
+  // fmd_to. None: the flip gap is not known.
   std::optional<Table> pairs = {};
 };
 
@@ -45,7 +47,7 @@ struct CompareInput {
   std::optional<Model> model;  // none: a logistic regression is trained on the train part
   std::string model_name, model_sha256;
   std::optional<Table> train;  // the rows that the model was trained on
-  Task task;                   // as the model's, or to be trained for; classes known
+  Task task;                   // the model's, or the one to train for; classes known
   std::vector<OutsideScores> outside;
 };
 

@@ -22,8 +22,9 @@ struct ExplainOptions {
   bool hessian_on_data = false;  // H over DATA's rows in place of the training rows
   Solver solver = Solver::automatic;
   double damping = -1;  // -1: by the rule
-  // Of cg: |H x - b| / |b|; -1: 1e-3, where changes agree to r = 1.0000; with hidden layers
-  // 3e-2 (r = .999), as Gauss-Newton's matrix and its damping are further from a refit.
+  // Of cg: |H x - b| / |b|. -1: 1e-3, where changes agree to r = 1.0000. With hidden layers
+  // 3e-2 (r = .999): there the Gauss-Newton matrix and its damping are further from a
+  // refit.
   double tolerance = -1;
   std::filesystem::path cache;  // folder for factors; empty = none is kept
 };
@@ -33,16 +34,15 @@ struct Explanation {
   Matrix change;  // training rows x measures of the report, in its order
   Study train;    // as the model sees it
 
-  // Columns row, label, the attributes and change (one per measure), strongest first by the
-  // first measure, equal ones by row; handed out in pieces.
+  // Columns row, label, the attributes and change (one per measure). The strongest row by
+  // the first measure comes first, equal ones by row. The text comes in pieces.
   void write_csv(const std::function<void(std::string_view)>& sink, const Exec& exec) const;
 };
 
-// What the gaps of `model` on `data` rest on in `train` (with its weights in F). Both need
-// labels and the attributes of the model's task. Throws
-// Error(attribute_not_read) for a flip measure of an attribute that the model does not
-// read, Error(bad_option) for unknown measures and attributes, and what reading, encoding
-// and influence() throw.
+// Which rows of `train` (with its weights in F) the gaps of `model` on `data` come from.
+// Both need labels and the attributes of the model's task. Throws Error(attribute_not_read)
+// for a flip measure of an attribute that the model does not read, Error(bad_option) for
+// unknown measures and attributes, and what reading, encoding and influence() throw.
 [[nodiscard]] Explanation explain(const Model& model, const Study& data, Study train,
                                   const ExplainOptions& options, const Exec& exec);
 

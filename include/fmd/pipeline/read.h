@@ -15,18 +15,18 @@ struct GroupsFile {
   std::string file, key;
 };
 
-// How the columns are to be read that the task knows: labels and ids are names even when
-// they look like numbers.
+// How to read the columns that the task knows. Labels and ids are names even when they look
+// like numbers.
 [[nodiscard]] CsvOptions csv_options(const Task& task);
 
 // A table from a file (CSV, gzipped CSV, NPY, Parquet), or a data set by name
-// ("data:adult", "data:adult/test") from the folder of data sets; its source is the name as
-// given.
+// ("data:adult", "data:adult/test") from the folder of data sets. The table's source is the
+// name as it was given.
 [[nodiscard]] Table read_named(const std::string& name, const CsvOptions& options,
                                const std::filesystem::path& data_folder,
                                const Exec& exec = {});
 
-// The same with the kinds of columns that the model and the task know, and the groups
+// The same, with the kinds of columns that the model and the task know, and the groups
 // joined. Throws what reading throws; Error(bad_option) for groups without a key.
 [[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
                              const GroupsFile& groups,

@@ -5,21 +5,28 @@
 #include <vector>
 
 #include "fmd/core/exact_sum.h"
+#include "fmd/core/exec.h"
+#include "fmd/data/attribute.h"
 #include "fmd/metrics/flip_tally.h"
-#include "fmd/pipeline/audit.h"
+#include "fmd/model/model.h"
+#include "fmd/report/audit_report.h"
 
 namespace fmd {
 
-// The slope of an attribute that is ranges of a number, block by block: sizes as shares of
-// the most that a slope of this model can be, in sums that are exact in any order. Up to
-// 200,000 rows are kept, for their bootstrap; beyond that it is that of GapBins.
+struct AuditOptions;
+struct Study;
+
+// The slope of an attribute that is ranges of a number, counted block by block. Sizes are
+// shares of the largest slope that this model can have, in sums that are exact in any
+// order. Up to 200,000 rows are kept, for their bootstrap. Above that the bootstrap is that
+// of GapBins.
 class SlopeTally {
  public:
   // None where the model does not read the column as a number.
   [[nodiscard]] static std::optional<SlopeTally> of(const Model& model,
                                                     const Attribute& attribute);
 
-  // p: rows x classes of the rows; code: of the attribute, rows with -1 have no number and
+  // p: rows x classes of the rows. code: of the attribute; rows with -1 have no number and
   // are left out. Throws Error(bad_shape).
   void add(const Model& model, const Rows& rows, const Matrix& p,
            std::span<const std::int32_t> code, const Exec& exec);
@@ -37,5 +44,14 @@ class SlopeTally {
   bool keeping_ = true;
   std::vector<double> kept_;
 };
+
+// The slope of an attribute that is ranges of a number, by the derivative through the
+// encoder and the head. None where the model does not read the column as a number. The
+// interval comes from a bootstrap of the rows.
+[[nodiscard]] std::optional<SlopeReport> measure_slope(const Model& model,
+                                                       const Study& study,
+                                                       const Attribute& attribute,
+                                                       const AuditOptions& options,
+                                                       const Exec& exec);
 
 }  // namespace fmd

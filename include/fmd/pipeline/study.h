@@ -14,8 +14,8 @@
 
 namespace fmd {
 
-// A table as a model sees it: features, labels, attributes, computed once and scored many
-// times.
+// A table as a model sees it: features, labels and attributes. They are computed once and
+// scored many times.
 struct Study {
   Table table;         // without columns when it comes from a file of features
   std::string source;  // name of the file, for messages and reports
@@ -24,11 +24,11 @@ struct Study {
   std::unique_ptr<Features> X;
   std::vector<std::int32_t> y;  // empty: the table has no label column
   std::vector<float> weight;    // in the training objective; empty = 1. make_study reads
-                                // none: figures count every row alike
+                                // none: in figures every row counts the same
   std::vector<Attribute> attributes;
   std::vector<Reads> reads;   // per attribute
   Index seen = -1;            // rows that equal a training row; -1 = not known
-  double seen_by_chance = 0;  // how many would, if none was used: see make_study
+  double seen_by_chance = 0;  // expected number if none was used: see make_study
   Index missing_numbers = 0;
 
   [[nodiscard]] Index size() const { return X->rows(); }
@@ -46,10 +46,10 @@ struct Study {
 [[nodiscard]] std::vector<float> row_weights(const Table& table, const std::string& column);
 
 // Different persons can have equal rows. A training row that equals another training row
-// does so by chance, so the share of those tells how many of these rows would equal one by
-// chance. Throws whatever reading, encoding and joining throw; attributes that the table
-// does not have are Error(missing_column). need_labels: a missing label column is an error
-// too.
+// does so by chance. The share of such training rows tells how many of these rows would
+// equal one by chance. Throws whatever reading, encoding and joining throw, and
+// Error(missing_column) for an attribute that the table does not have. need_labels: a
+// missing label column is an error too.
 [[nodiscard]] Study make_study(const Model& model, Table table, const Task& task,
                                bool need_labels, const Exec& exec);
 

@@ -17,16 +17,16 @@ struct StreamOptions {
   std::filesystem::path data_folder = {};
   bool need_labels = false;
   bool weights = false;  // read task.weight too
-  bool whole = false;    // all rows as one block: for what looks at rows across blocks
-  bool survey = true;    // false: one pass over a table, for tasks without attributes; the
+  bool whole = false;    // all rows as one block, for work that needs rows of all blocks
+  bool survey = true;    // false: one pass over a table, for tasks without attributes. The
                          // number of rows is then not known
 };
 
-// DATA of any size as a model sees it: blocks of rows with features, labels and attributes,
-// in memory that does not grow with the rows. Reads tables (any file that TableStream
-// opens) twice: a first pass finds the attributes' values and counts the rows. Files of
-// features (see FeaturesFile) are mapped. Data sets by name and tables with --groups are
-// read into memory and come as one block.
+// DATA of any size as a model sees it: blocks of rows with features, labels and attributes.
+// Memory does not grow with the rows. Tables (any file that TableStream opens) are read
+// twice: the first pass finds the attributes' values and counts the rows. Files of features
+// (see FeaturesFile) are mapped. Data sets by name and tables with --groups are read into
+// memory and come as one block.
 class StudyStream {
  public:
   // Throws what reading and make_study() throw; Error(bad_model) for features that another
@@ -54,14 +54,15 @@ class StudyStream {
   std::unique_ptr<State> state_;
 };
 
-// Features, labels and attributes of a whole stream as one file, on the way to `target`.
+// Writes features, labels and attributes of a whole stream as one file. `files` gives it
+// the name `target` when it commits.
 void write_features(const Model& model, const Task& task, StudyStream& stream,
                     const std::string& sha256, OutputFiles& files,
                     const std::filesystem::path& target);
 
-// A whole file as one study: a file of features is mapped; a table is read into memory, or
-// by way of a file of features at `spill` (not kept: `files` removes it) where that is not
-// empty.
+// A whole file as one study. A file of features is mapped. A table is read into memory, or,
+// where `spill` is not empty, written as a file of features there and mapped. That file is
+// not kept: `files` removes it.
 [[nodiscard]] Study whole_study(const Model& model, const Task& task,
                                 const std::string& name, const StreamOptions& options,
                                 OutputFiles& files, const std::filesystem::path& spill,

@@ -18,10 +18,10 @@ struct TrainModelResult {
   std::optional<AdamSummary> adam;  // of a model with hidden layers
 };
 
-// A logistic regression (two classes) or softmax regression from a table: encoder fitted on
-// these rows, head to the optimum of F. Inputs are all columns but the label, id, weight
-// and task.ignore. task.classes empty = read from the table. Rows without a label are an
-// error.
+// A logistic regression (two classes) or softmax regression from a table. The encoder is
+// fitted on these rows, the head to the optimum of F. Inputs are all columns except the
+// label, id, weight and task.ignore. task.classes empty = read from the table. Rows without
+// a label are an error.
 [[nodiscard]] TrainModelResult train_model(const Table& table, Task task,
                                            const std::string& data_sha256,
                                            const TrainOptions& options, const Exec& exec);
@@ -37,7 +37,8 @@ struct MlpOptions {
                                          const std::string& data_sha256,
                                          const MlpOptions& options, const Exec& exec);
 
-// The same kind of model without the given columns: the honest comparison for every repair.
+// The same kind of model trained without the given columns. Every repair should be compared
+// with it.
 [[nodiscard]] TrainModelResult train_without(const Model& model, const Table& table,
                                              const std::vector<std::string>& columns,
                                              const Exec& exec);

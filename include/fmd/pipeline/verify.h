@@ -10,8 +10,8 @@
 namespace fmd {
 
 struct VerifyOptions {
-  // Files in place of those found by their recorded names. One of `data` takes the role of
-  // the recorded file that has its sha256; the others stand, in order, for DATA and the
+  // Files in place of those found by their recorded names. A file of `data` takes the role
+  // of the recorded file that has its sha256. The others stand, in order, for DATA and the
   // hold-out.
   std::vector<std::string> data;
   std::string train, test;
@@ -19,14 +19,14 @@ struct VerifyOptions {
   double tolerance = 1e-6;            // must be > 0
 };
 
-// Recomputes what a receipt claims. OUT and OUT.undo stand beside the receipt; tables are
-// looked for by their recorded names, as they are, beside the receipt and in the current
-// folder, and compared by sha256. Checked, as far as the files are there: the checksums of
-// OUT, of the original that the undo file restores and of every table; the repair, made
-// again from the recorded options and seed; and every figure of the receipt. Threads and
-// progress of exec are used, its seed is not. Throws Error(cannot_read, bad_model: no
-// receipt; bad_option) and, for files named in the options, what reading them throws. Cost:
-// that of the repair.
+// Recomputes what a receipt claims. OUT and OUT.undo stand beside the receipt. Tables are
+// searched by their recorded names: under the name itself, beside the receipt and in the
+// current folder. They are compared by sha256. As far as the files are there, three things
+// are checked: the checksums of OUT, of the original that the undo file restores and of
+// every table; the repair, made again from the recorded options and seed; and every figure
+// of the receipt. Threads and progress of exec are used, its seed is not. Throws
+// Error(cannot_read, bad_model: no receipt; bad_option) and, for files named in the
+// options, what reading them throws. Cost: that of the repair.
 [[nodiscard]] VerifyReport verify(const std::filesystem::path& receipt,
                                   const VerifyOptions& options, const Exec& exec);
 

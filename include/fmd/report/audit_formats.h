@@ -10,7 +10,7 @@ namespace fmd {
 [[nodiscard]] std::string csv(const AuditReport& report);
 // Tables fit for a pull request.
 [[nodiscard]] std::string markdown(const AuditReport& report);
-// One test case per limit: failed ones with the figures, those without enough evidence as
+// One test case per limit. A failed one has the figures; one without enough evidence is
 // skipped.
 [[nodiscard]] std::string junit(const AuditReport& report);
 

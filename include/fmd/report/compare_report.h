@@ -10,10 +10,10 @@
 
 namespace fmd {
 
-// What a method reached on some rows. Expected figures where it draws lots.
+// What a method reached on some rows. Expected figures where it decides at random.
 struct CompareFigures {
   Index rows = 0;
-  Interval accuracy, accuracy_change;  // change: paired with the model as it is
+  Interval accuracy, accuracy_change;  // change: paired with the model before any repair
   Interval co, flip_rate;              // undefined: see flip_reason
   Interval demographic_parity, equal_opportunity, equalized_odds;  // see group_reason
   Interval worst_group;  // accuracy of the least accurate group that is large enough
@@ -26,13 +26,13 @@ struct ComparedMethod {
   std::string name, title;
   std::string kind;    // "control" | "fmd" | "rival" | "outside"
   std::string source;  // who published it
-  std::string needs;   // when it answers
+  std::string needs;   // what it needs when it answers
   bool decisions_only = false;
-  std::string reason;         // why it was not used; empty: it was
-  std::string setting;        // the chosen one; empty: there was nothing to choose
+  std::string reason;         // why it was not used; empty: it was used
+  std::string setting;        // the chosen one; empty: there is only one
   Index candidates = 0;       // settings that were tried
-  bool within_budget = true;  // the chosen one keeps to the rule on the hold-out
-  CompareFigures holdout;     // values alone: what the choice was made on
+  bool within_budget = true;  // the chosen one meets the rule on the hold-out
+  CompareFigures holdout;     // only values, which the choice was made on
   CompareFigures test;
   double seconds = 0, cpu_seconds = 0;  // to fit all candidates
   double answer_cpu_seconds = 0;        // to answer the test rows once
@@ -59,7 +59,7 @@ struct CompareReport {
   std::uint64_t seed = 0;
 };
 
-// compare.json, schema 1. Times stand in `run` alone.
+// compare.json, schema 1. Times stand only in `run`.
 [[nodiscard]] std::string compare_json(const CompareReport& report, const RunNote& run);
 // One table for a terminal, 80 columns.
 [[nodiscard]] std::string screen(const CompareReport& report);

@@ -14,9 +14,9 @@ namespace fmd {
 
 // A model that could be chosen, measured on the hold-out.
 struct Candidate {
-  double lambda = kUndefined;  // solve, path; infinity: average-column
+  double lambda = kUndefined;  // solve, path: where on the path; infinity: average-column
   double s = kUndefined;       // step, remove, replace: the factor on the Newton step
-  Index K = 0;                 // remove, replace: training rows that were taken
+  Index K = 0;                 // remove, replace: number of training rows
   double gamma = kUndefined;   // solve on matched pairs: weight of the squared odds gaps,
   double mu = kUndefined;      // and of staying close in the parameters
   std::string kind;            // the method; "path" has the quadratic anchor of "solve"
@@ -28,9 +28,10 @@ struct Candidate {
   Verdict target = Verdict::none;  // on the hold-out
 };
 
-// A control, or the original, or the result: the same audit of each on the same rows.
+// The original, the result or a control. All have the same audit on the same rows.
 struct Contender {
-  std::string name;                  // "before", "repaired", "tempered", ...
+  std::string name;                  // "before", "repaired", "tempered" (temperature
+                                     // scaled), ...
   std::string title;                 // for people: "column averaged"
   std::optional<AuditReport> audit;  // none: see reason
   std::string reason;
@@ -60,7 +61,7 @@ struct Moved {
   std::vector<InputMove> inputs;      // largest changes first
 };
 
-// How the attribute was used: read by the model before and after, used to choose weights,
+// How the attribute is used: read by the model before and after, used to choose weights,
 // needed at prediction time.
 struct AttributeUse {
   std::string attribute;
@@ -70,15 +71,15 @@ struct AttributeUse {
 struct DataNote {
   std::string role, name, sha256;  // role: edit and hold-out, train, test, groups, pairs
   Index rows = 0, overlap = -1;    // rows that equal a training row; -1 = not known
-  double by_chance = 0;            // how many would, if none was used
+  double by_chance = 0;            // expected number if none was used
   std::optional<std::uint64_t> split_seed;
   std::string key;  // groups: the column that joins
 };
 
-// What was predicted for a repaired attribute's flip gap before anything was measured.
+// The prediction for a repaired attribute's flip gap, made before anything was measured.
 struct Predicted {
   double value = kUndefined, change = kUndefined;
-  bool capped = false;  // the change is larger than the gap, which cannot be: value is 0
+  bool capped = false;  // the predicted change is larger than the gap: value is set to 0
 };
 
 struct DebiasReport {
@@ -89,18 +90,18 @@ struct DebiasReport {
   std::vector<std::string> repaired;  // attributes
   std::string method, rule;           // rule in words
   std::string measure = "co";
-  std::vector<Candidate> points;
-  int chosen = -1;
+  std::vector<Candidate> candidates;
+  int chosen = -1;          // position in candidates; -1: none
   bool optimistic = false;  // rows of DATA were used in training
   InverseSummary solve;
   // |grad F| / |grad F(0)| on the training rows, where rows were ranked by influence. Above
-  // 1e-3 the head is not at an optimum, and the ranking is only indicative.
+  // 1e-3 the head is not at an optimum, and the ranking is only a hint.
   double relative_gradient = kUndefined;
   std::string hessian_source;  // "train" | "edit" | "edit pairs" | "none"
   std::string solve_status;
   Index edit_rows = 0, holdout_rows = 0, pairs = 0;
-  std::vector<Contender> holdout,
-      test;  // before, repaired, controls; test empty without --test
+  // Before, repaired, controls; test is empty without --test.
+  std::vector<Contender> holdout, test;
   // Per repaired attribute. solve and path: with the pairs' slopes of the original model at
   // the chosen lambda. step, remove, replace: to first order, grad B . (theta_new - theta).
   // Undefined for solve of more than two classes and for average-column.
@@ -122,14 +123,14 @@ struct RunNote {
   double seconds = 0, cpu_seconds = 0;
 };
 
-// OUT.receipt.json, schema 1: no persons' rows, no weights. Times stand in `run` alone.
+// OUT.receipt.json, schema 1: no persons' rows, no weights. Times stand only in `run`.
 [[nodiscard]] std::string receipt_json(const DebiasReport& report, const RunNote& run);
-// OUT.path.json, schema 1: the points on the hold-out. Their parameters are in
-// OUT.path.safetensors: theta [points, parameters].
+// OUT.path.json, schema 1: every candidate with its figures on the hold-out. The parameters
+// are in OUT.path.safetensors: theta [candidates, parameters].
 [[nodiscard]] std::string path_json(const DebiasReport& report);
 // The debias command's screen.
 [[nodiscard]] std::string screen(const DebiasReport& report);
-// The table before | repaired | controls alone, for the demo.
+// Only the table before | repaired | controls, for the demo.
 [[nodiscard]] std::string repair_table(const DebiasReport& report);
 // "What this does not say", from the figures.
 [[nodiscard]] std::string caveats(const DebiasReport& report);

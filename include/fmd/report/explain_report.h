@@ -10,14 +10,16 @@
 
 namespace fmd {
 
-// What one measure rests on.
+// Where one measure comes from.
 struct ExplainedMeasure {
-  std::string measure;                // "co", "demographic_parity_soft", ...
-  std::string attribute;              // empty for "loss"
-  std::vector<std::string> values;    // of the attribute
-  double value = 0;                   // size of the gap on DATA
-  std::vector<InfluenceCell> cells;   // label x attribute of the training rows
-  Index rests_on = 0, against = 0;    // training rows with a negative, a positive change
+  std::string measure;               // "co", "demographic_parity_soft", ...
+  std::string attribute;             // empty for "loss"
+  std::vector<std::string> values;   // of the attribute
+  double value = 0;                  // size of the gap on DATA
+  std::vector<InfluenceCell> cells;  // label x attribute of the training rows
+  // Training rows with a negative change (they raise the gap) and with a positive one (they
+  // lower it).
+  Index rests_on = 0, against = 0;
   std::optional<RemovalCheck> check;  // --check K: the K strongest rows left out at once
   std::optional<Removal> rounds;      // the same in rounds, where K is large
 
@@ -26,12 +28,12 @@ struct ExplainedMeasure {
   }
 };
 
-// What a model's gaps rest on, as plain data.
+// Which training rows a model's gaps come from, as plain data.
 struct ExplainReport {
   std::string model, model_sha256;
   std::string data, data_sha256, train, train_sha256;
   Index data_rows = 0, train_rows = 0;
-  Index known = -1;  // training rows that the model was trained on; -1 = it cannot be told
+  Index known = -1;  // of these training rows: used to train the model; -1 = not known
   Task task;
   std::string hessian_source;  // "train" | "data"
   double l2 = 0;
@@ -41,12 +43,12 @@ struct ExplainReport {
   std::vector<ExplainedMeasure> measures;
   std::uint64_t seed = 0;
 
-  // The rows given as training rows are not those of the model.
+  // Some of the rows given as training rows were not used to train the model.
   [[nodiscard]] bool other_rows() const { return known >= 0 && known < train_rows; }
 };
 
 [[nodiscard]] std::string screen(const ExplainReport& report);
-// The cells and the check of the first measure, as the demo shows them.
+// The cells and the check of one measure, in the form that the demo shows.
 [[nodiscard]] std::string explain_table(const ExplainReport& report, std::size_t measure);
 [[nodiscard]] std::string to_json(const ExplainReport& report);
 

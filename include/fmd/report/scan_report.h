@@ -10,9 +10,9 @@
 
 namespace fmd {
 
-// For the number of comparisons. holm: the chance of any false finding stays below 1 -
-// confidence. bh: the expected share of false ones among the findings does (Benjamini and
-// Hochberg). none: each stands alone.
+// How p-values are adjusted for the number of comparisons. holm: the chance of any false
+// finding stays below 1 - confidence. bh (Benjamini and Hochberg): the expected share of
+// false findings among all findings stays below it. none: each comparison stands alone.
 enum class Adjust { holm, bh, none };
 
 // One group against the largest one of its column or intersection.
@@ -21,15 +21,15 @@ struct ScanGap {
   std::string group, reference;
   Index rows = 0, reference_rows = 0;  // that the rate is about
   double group_rate = kUndefined, reference_rate = kUndefined;
-  // reference - group. holm: all intervals hold together; bh: those of findings with the
-  // expected share (false coverage rate); none: each alone.
+  // reference - group. holm: all intervals hold together. bh: the expected share of the
+  // findings' intervals holds (false coverage rate). none: each holds alone.
   Interval difference;
   double p_value = kUndefined;   // Fisher's exact test, two-sided
-  double adjusted = kUndefined;  // as Adjust says, over all comparisons of the scan
+  double adjusted = kUndefined;  // by Adjust, over all comparisons of the scan
   bool finding = false;          // adjusted <= 1 - confidence
 };
 
-// What the model does when the column alone is changed.
+// What the model does when only the column is changed.
 struct ScanFlip {
   std::string kind;  // "flip": each other value; "slope": per deviation of a number
   Index rows = 0, values = 0;
@@ -46,11 +46,11 @@ struct ScanSuspect {
   Reads reads = Reads::unknown;
   Index groups = 0, compared = 0;  // all; with enough rows
   Index tests = 0, findings = 0;   // comparisons; those that are findings
-  std::vector<ScanGap> worst;      // of each rate: the widest finding, else the least p
+  std::vector<ScanGap> worst;  // of each rate: the widest finding, otherwise the least p
   std::optional<ScanFlip> flip;
-  double beyond = kUndefined;  // intersections: how much wider than both columns are there
+  double beyond = kUndefined;  // intersections: how much wider than in either column
 
-  [[nodiscard]] const ScanGap* widest() const;  // finding; null = none
+  [[nodiscard]] const ScanGap* widest() const;  // the widest finding; null = none
 };
 
 struct ScanReport {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+
+#include "fmd/core/file.h"
+
+namespace fmd {
+
+// Names of the files that a repair leaves: OUT and those beside it.
+struct DebiasFiles {
+  std::filesystem::path out, receipt, undo, path, path_tensors;
+  explicit DebiasFiles(const std::filesystem::path& out);
+};
+
+// The original model's bytes, from a receipt with OUT and OUT.undo beside it. Throws
+// Error(bad_model, wrong_model, cannot_read).
+[[nodiscard]] Bytes undo_bytes(const std::filesystem::path& receipt);
+
+}  // namespace fmd

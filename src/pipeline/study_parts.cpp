@@ -1,0 +1,90 @@
+#include "pipeline/study_parts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/formats/features_file.h"
+#include "fmd/pipeline/read.h"
+
+namespace fmd::internal {
+
+CsvOptions table_options(const Model& model, const Task& task) {
+  CsvOptions options = csv_options(task);
+  for (const auto& [column, kind] : model.backbone->encoder().types())
+    options.types[column] = kind;
+  return options;
+}
+
+void refuse_features(const std::string& name) {
+  if (!is_features_file(FileView::open(name).bytes())) return;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{}: this is a file of features, a table is needed here", name),
+              "predict, audit (by flips) and explain take it; give others the table that "
+              "it was made from");
+}
+
+std::vector<std::string> attribute_columns(const Task& task) {
+  std::vector<std::string> names;
+  for (const AttributeSpec& spec : task.attributes) {
+    if (spec.columns.empty()) names.push_back(spec.name);
+    names.insert(names.end(), spec.columns.begin(), spec.columns.end());
+  }
+  return names;
+}
+
+bool has_labels(const Table& table, const Task& task, bool needed) {
+  if (needed) static_cast<void>(table.column(task.label));
+  return !task.label.empty() && table.find(task.label) != nullptr;
+}
+
+void require_labels(const Study& study, const std::string& hint) {
+  const auto unknown = std::find(study.y.begin(), study.y.end(), -1);
+  if (unknown == study.y.end()) return;
+  throw Error(
+      ErrorKind::bad_value,
+      fmt::format("{}: the label is missing", study.where(unknown - study.y.begin())),
+      hint);
+}
+
+double twin_share(const std::vector<std::uint64_t>& hashes) {
+  if (hashes.empty()) return 0;
+  Index twins = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    const bool before = i > 0 && hashes[i - 1] == hashes[i];
+    const bool after = i + 1 < hashes.size() && hashes[i + 1] == hashes[i];
+    twins += before || after;
+  }
+  return static_cast<double>(twins) / static_cast<double>(hashes.size());
+}
+
+Study study_of(const Model& model, Table table, const Task& task, bool need_labels,
+               const std::vector<Attribute>& attributes, const Exec& exec) {
+  Study study;
+  study.table = std::move(table);
+  study.source = study.table.source;
+  if (has_labels(study.table, task, need_labels)) study.y = labels(study.table, task);
+  study.X = model.backbone->features(study.table, {}, exec);
+  study.missing_numbers = model.backbone->encoder().missing_numbers(study.table);
+  for (const Attribute& known : attributes) {
+    Attribute& a = study.attributes.emplace_back(known);
+    read_codes(a, study.table, a.code);
+    read_groups(a, study.table, a.group);
+    study.reads.push_back(model.backbone->reads(a) ? Reads::yes : Reads::no);
+  }
+  // Fingerprints are over the label too: without labels there is nothing to compare.
+  if (!model.note.row_hashes.empty() && !study.y.empty())
+    study.seen =
+        overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
+  return study;
+}
+
+std::vector<float> audit_weights(const Table& table, const Task& task) {
+  if (!task.weight.empty()) return row_weights(table, task.weight);
+  throw Error(ErrorKind::bad_option, "audit: --weighted, but no column of weights is named",
+              "name it with --weight COLUMN");
+}
+
+}  // namespace fmd::internal

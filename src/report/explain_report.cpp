@@ -1,0 +1,196 @@
+#include "fmd/report/explain_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "fmd/version.h"
+#include "report/json.h"
+#include "report/text.h"
+
+namespace fmd {
+namespace {
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json check_json(const RemovalCheck& check) {
+  return {{"rows", check.rows},
+          {"predicted", number(check.predicted)},
+          {"capped", check.capped},
+          {"newton", number(check.newton)},
+          {"refitted", number(check.refitted)},
+          {"converged", check.converged},
+          {"fine_tuned", check.fine_tuned}};
+}
+
+Json rounds_json(const Removal& removal) {
+  Json rounds = Json::array();
+  for (const RemovalCheck& round : removal.rounds)
+    rounds.push_back({{"rows", round.rows},
+                      {"predicted", number(round.predicted)},
+                      {"refitted", number(round.refitted)}});
+  return {{"rows", removal.entries.size()},
+          {"before", number(removal.before)},
+          {"after", number(removal.after)},
+          {"stopped", removal.stopped},
+          {"rounds", rounds}};
+}
+
+Json measure_json(const ExplainedMeasure& m, const Task& task) {
+  Json cells = Json::array();
+  for (const InfluenceCell& cell : m.cells)
+    cells.push_back({{"label", task.classes[static_cast<std::size_t>(cell.label)]},
+                     {"group", m.values[static_cast<std::size_t>(cell.group)]},
+                     {"rows", cell.rows},
+                     {"sum", number(cell.sum)},
+                     {"per_100", number(cell.per_100())}});
+  return {{"measure", m.measure},
+          {"attribute", text_or_null(m.attribute)},
+          {"value", number(m.value)},
+          {"rests_on", m.rests_on},
+          {"against", m.against},
+          {"cells", cells},
+          {"check", m.check ? check_json(*m.check) : Json(nullptr)},
+          {"in_rounds", m.rounds ? rounds_json(*m.rounds) : Json(nullptr)}};
+}
+
+using text::clip;
+using text::count;
+using text::gap;
+
+constexpr std::size_t kMostCells = 12;  // shown: those that matter most on both sides
+
+std::string gap_in_words(const std::string& measure) {
+  static const std::map<std::string, std::string> words = {
+      {"co", "flip gap"},
+      {"co_tv", "flip gap over all classes"},
+      {"consistency", "mean squared flip gap"},
+      {"demographic_parity_soft", "difference of mean scores"},
+      {"equal_opportunity_soft", "difference of mean scores, favourable labels"},
+      {"false_positive_soft", "difference of mean scores, other labels"},
+      {"loss", "log loss"}};
+  const auto found = words.find(measure);
+  return found == words.end() ? measure : found->second;
+}
+
+std::string change(double x) { return fmt::format("{:+.4f}", x); }
+
+std::string cell_name(const InfluenceCell& cell, const ExplainedMeasure& measure,
+                      const Task& task) {
+  return clip(measure.values[static_cast<std::size_t>(cell.group)], 15) + ", " +
+         clip(task.classes[static_cast<std::size_t>(cell.label)], 11);
+}
+
+std::string check_lines(const ExplainedMeasure& measure) {
+  if (!measure.check) return "";
+  const RemovalCheck& c = *measure.check;
+  std::string out =
+      fmt::format("  checked: the {} strongest rows, predicted {}, {} {}\n", count(c.rows),
+                  change(c.predicted) + (c.capped ? " (capped)" : ""),
+                  c.fine_tuned ? "fine-tuned" : "refitted", change(c.refitted));
+  if (c.capped)
+    out += "  The predicted change is larger than the gap: it is capped at the gap.\n";
+  if (c.fine_tuned)
+    return out +
+           "  The network was trained further with and without these rows: one refit of "
+           "many,\n  not at an optimum.\n";
+  if (!c.converged) out += "  The refit did not reach its optimum: take it as a hint.\n";
+  if (!measure.rounds) return out;
+  const Removal& r = *measure.rounds;
+  out +=
+      fmt::format("  in {} {} with a refit between: {} rows, {} -> {}\n", r.rounds.size(),
+                  r.rounds.size() == 1 ? "round" : "rounds",
+                  count(static_cast<Index>(r.entries.size())), gap(r.before), gap(r.after));
+  if (r.stopped)
+    out += "  Stopped there: a round changed less than half of what was predicted.\n";
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const ExplainReport& r) {
+  Json measures = Json::array();
+  for (const ExplainedMeasure& m : r.measures) measures.push_back(measure_json(m, r.task));
+  const Json json = {
+      {"schema", 1},
+      {"command", "explain"},
+      {"version", kVersion},
+      {"model", {{"name", r.model}, {"sha256", text_or_null(r.model_sha256)}}},
+      {"data",
+       {{"name", r.data}, {"sha256", text_or_null(r.data_sha256)}, {"rows", r.data_rows}}},
+      {"train",
+       {{"name", r.train},
+        {"sha256", text_or_null(r.train_sha256)},
+        {"rows", r.train_rows},
+        {"known_from_training", r.known < 0 ? Json(nullptr) : Json(r.known)}}},
+      {"solve",
+       {{"solver", r.solve.solver},
+        {"hessian", r.hessian_source},
+        {"l2", number(r.l2)},
+        {"residual", number(r.solve.residual)},
+        {"converged", r.solve.converged},
+        {"damping", number(r.solve.damping)},
+        {"rcond", number(r.solve.rcond)},
+        {"iterations", r.solve.iterations},
+        {"cached", r.solve.cached}}},
+      {"relative_gradient", number(r.relative_gradient)},
+      {"at_optimum", r.at_optimum},
+      {"measures", measures},
+      {"seed", r.seed}};
+  return json.dump(2) + "\n";
+}
+
+std::string explain_table(const ExplainReport& report, std::size_t j) {
+  const ExplainedMeasure& measure = report.measures.at(j);
+  std::string out;
+  if (!measure.cells.empty()) {
+    const bool flips = measure.measure.starts_with("co");
+    out += fmt::format("  {:<30} {:>7}   the {} changes, on average, by\n",
+                       "leave out 100 rows of", "of all", flips ? "flip gap" : "gap");
+    const std::size_t all = measure.cells.size();
+    for (std::size_t k = 0; k < all; ++k) {
+      if (all > kMostCells && k == kMostCells / 2) {
+        out += fmt::format("    ... {} more: --json\n", all - kMostCells);
+        k = all - kMostCells / 2;
+      }
+      const InfluenceCell& cell = measure.cells[k];
+      out +=
+          fmt::format("    {:<28} {:>7}   {:>9}\n", cell_name(cell, measure, report.task),
+                      count(cell.rows), change(cell.per_100()));
+    }
+  }
+  return out + check_lines(measure);
+}
+
+std::string screen(const ExplainReport& r) {
+  std::string out = fmt::format("model  {}\n", r.model);
+  out += fmt::format("data   {}, {} rows: the gaps are measured here\n", r.data,
+                     count(r.data_rows));
+  out += fmt::format("train  {}, {} rows", r.train, count(r.train_rows));
+  if (r.known >= 0) out += fmt::format(", {} of them known from training", count(r.known));
+  out += fmt::format("\nsolved {} on the {} rows, residual {:.0e}, damping {:g}{}\n",
+                     r.solve.solver, r.hessian_source, r.solve.residual, r.solve.damping,
+                     r.solve.cached ? ", factor from the cache" : "");
+  if (!r.solve.converged)
+    out += "!      the solver did not converge: the figures are only a hint\n";
+  if (!r.at_optimum)
+    out += fmt::format(
+        "!      only a hint: the head is not at an optimum (gradient {:.1e} of its "
+        "start)\n",
+        r.relative_gradient);
+  if (r.other_rows()) out += "!      some of these rows were not used to train the model\n";
+  for (std::size_t j = 0; j < r.measures.size(); ++j) {
+    const ExplainedMeasure& m = r.measures[j];
+    out += fmt::format("\n{}  {}{}: {}\n", m.name(), gap_in_words(m.measure),
+                       m.attribute.empty() ? "" : " of " + m.attribute, gap(m.value));
+    out += explain_table(r, j);
+    out += fmt::format("  {} rows raise it; {} rows lower it\n", count(m.rests_on),
+                       count(m.against));
+  }
+  return out + "\nA strong row is not a wrong row.\n";
+}
+
+}  // namespace fmd

@@ -1,0 +1,186 @@
+#include "fmd/report/mask.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "fmd/metrics/confusion.h"
+#include "fmd/report/audit_report.h"
+
+// What is kept out of reports: figures of so few rows that they are figures of persons.
+namespace fmd {
+namespace {
+
+const std::string kFew = fmt::format("fewer than {} rows", kMaskedRows);
+const std::string kFewLabels = fmt::format("fewer than {} rows of a label", kMaskedRows);
+
+Index tens(Index n) { return (n + 5) / 10 * 10; }
+double decimals(double x) { return std::round(1000 * x) / 1000; }
+double digits(double x) {  // three that count, for gaps of any size
+  if (x == 0 || !std::isfinite(x)) return x;
+  const double unit = std::pow(10, std::floor(std::log10(std::abs(x))) - 2);
+  return std::round(x / unit) * unit;
+}
+
+template <typename Round>
+void round(Interval& i, Round how) {
+  i = {how(i.value), how(i.low), how(i.high), i.kind};
+}
+void round(Interval& i) { round(i, decimals); }
+
+// Rates that say nothing of the two labels' numbers.
+bool tells_no_label(std::string_view rate) {
+  return rate == "selection_rate" || rate == "accuracy" || rate == "error_rate" ||
+         rate == "mean_score";
+}
+
+void hide(Figure& figure, const std::string& why) {
+  figure.value = {}, figure.reason = why;
+}
+
+void hide_group(Group& g) {
+  Group hidden;
+  hidden.value = g.value;
+  hidden.rates = g.rates;
+  hidden.masked = true;
+  for (Figure& rate : hidden.rates) hide(rate, kFew);
+  g = std::move(hidden);
+}
+
+void hide_labels(Group& g) {
+  g.labels_masked = true;
+  g.positives = g.negatives = 0;
+  g.tpr = g.fpr = {};
+  for (Figure& rate : g.rates)
+    if (!tells_no_label(rate.name)) hide(rate, kFewLabels);
+}
+
+// Comparisons that would give the labels of a group away.
+void hide_comparisons(GroupReport& report) {
+  const auto hidden = [&](int g) {
+    return g >= 0 && report.groups[static_cast<std::size_t>(g)].labels_masked;
+  };
+  for (GroupMeasure& m : report.measures) {
+    const CriterionInfo* criterion = m.by_name ? find_criterion(m.name) : nullptr;
+    const bool score = m.by_name && criterion == nullptr && !m.comparisons.empty();
+    const bool safe = criterion != nullptr && criterion->rate != nullptr &&
+                      tells_no_label(criterion->rate);
+    if (!m.by_name || safe || (criterion == nullptr && !score)) continue;
+    for (const Comparison& c : m.comparisons)
+      if (hidden(c.first) || hidden(c.second)) m.reason = kFewLabels;
+    if (m.reason != kFewLabels) continue;
+    m.value = {};
+    m.p_value = kUndefined;
+    m.comparisons.clear();
+  }
+}
+
+void blur_group(Group& g) {
+  g.rows = tens(g.rows);
+  g.positives = tens(g.positives);
+  g.negatives = tens(g.negatives);
+  g.effective_rows = 10 * std::round(g.effective_rows / 10);
+  for (Interval* i : {&g.selection_rate, &g.tpr, &g.fpr, &g.accuracy}) round(*i);
+  g.mean_score = decimals(g.mean_score);
+  for (Figure& rate : g.rates) round(rate.value);
+}
+
+void blur(GroupReport& report) {
+  for (Group& g : report.groups) blur_group(g);
+  for (GroupMeasure& m : report.measures) {
+    round(m.value);
+    round(m.widest.difference);
+    for (Comparison& c : m.comparisons) round(c.difference);
+  }
+  round(report.selection_ratio);
+  round(report.worst_group_accuracy);
+  if (report.rows_without_group >= kMaskedRows)
+    report.rows_without_group = tens(report.rows_without_group);
+}
+
+// What is kept out, taken together: what totals less the others tell.
+struct Hidden {
+  Index parts = 0, rows = 0, positives = 0, negatives = 0;
+
+  void add(const Group& g) {
+    ++parts;
+    rows += g.rows;
+    positives += g.positives;
+    negatives += g.negatives;
+  }
+  // One part alone, or so few rows or labels that the sum is no better than the parts.
+  [[nodiscard]] bool told_by_totals() const {
+    const bool labelled = positives + negatives > 0;
+    return parts == 1 || rows < kMaskedRows ||
+           (labelled && std::min(positives, negatives) < kMaskedRows);
+  }
+};
+
+// crossed: of two attributes, whose cells sum up to groups of either in many ways. True
+// when figures were rounded.
+bool mask(GroupReport& report, bool crossed) {
+  Hidden hidden;
+  bool labels = false;
+  if (report.rows_without_group > 0 && report.rows_without_group < kMaskedRows)
+    hidden = {.parts = 1, .rows = report.rows_without_group};
+  for (Group& g : report.groups) {
+    if (g.masked) continue;
+    const bool few = g.rows < kMaskedRows;
+    const bool few_labels =
+        g.positives + g.negatives > 0 && std::min(g.positives, g.negatives) < kMaskedRows;
+    if (few || few_labels) hidden.add(g);
+    if (few) {
+      hide_group(g);
+    } else if (few_labels) {
+      labels = true;
+      hide_labels(g);
+    }
+  }
+  if (labels) hide_comparisons(report);
+  const bool rounds = hidden.parts > 0 && (crossed || hidden.told_by_totals());
+  if (rounds) blur(report);
+  return rounds;
+}
+
+void mask(FlipReport& flip) {
+  bool small = false;
+  for (FlipFigure& figure : flip.figures) {
+    if (figure.rows >= kMaskedRows || figure.rows == 0) continue;
+    figure.value = {};
+    figure.reason = kFew;
+  }
+  for (FlipCell& cell : flip.cells) {
+    if (cell.rows >= kMaskedRows) continue;
+    small = true;
+    const std::int32_t from = cell.from, to = cell.to;
+    cell = {.from = from, .to = to, .rows = 0, .co = {}};
+    cell.masked = true;
+    cell.signed_change = cell.flip_rate = kUndefined;
+  }
+  if (!small) return;
+  for (FlipCell& cell : flip.cells) {
+    cell.rows = tens(cell.rows);
+    round(cell.co, digits);
+    cell.signed_change = digits(cell.signed_change);
+    cell.flip_rate = digits(cell.flip_rate);
+  }
+}
+
+}  // namespace
+
+AuditReport masked(AuditReport report) {
+  if (report.include_rows) return report;
+  for (AttributeAudit& a : report.attributes) {
+    if (a.flip) mask(*a.flip);
+    if (!mask(a.groups, false)) continue;
+    for (LimitResult& limit : report.limits)
+      if (limit.limit.attribute == a.name)
+        for (LimitLine& line : limit.lines) round(line.interval, digits);
+  }
+  for (GroupReport& cells : report.intersections) mask(cells, true);
+  return report;
+}
+
+}  // namespace fmd

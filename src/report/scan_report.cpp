@@ -1,0 +1,256 @@
+#include "fmd/report/scan_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "fmd/version.h"
+#include "report/json.h"
+#include "report/text.h"
+
+namespace fmd {
+namespace {
+
+Json gap_json(const ScanGap& gap) {
+  Json json = {{"rate", gap.rate},
+               {"group", gap.group},
+               {"reference", gap.reference},
+               {"rows", gap.rows},
+               {"reference_rows", gap.reference_rows},
+               {"group_rate", number(gap.group_rate)},
+               {"reference_rate", number(gap.reference_rate)},
+               {"difference", interval_json(gap.difference)},
+               {"p_value", number(gap.p_value)},
+               {"adjusted_p_value", number(gap.adjusted)},
+               {"finding", gap.finding}};
+  return json;
+}
+
+Json flip_json(const ScanSuspect& suspect) {
+  if (!suspect.flip) {
+    const char* reason = suspect.reads == Reads::no        ? "not_an_input"
+                         : suspect.reads == Reads::unknown ? "only scores were given"
+                                                           : "ranges_of_a_number";
+    return {{"value", nullptr}, {"reason", reason}};
+  }
+  const ScanFlip& flip = *suspect.flip;
+  Json json = {{"kind", flip.kind}, {"rows", flip.rows}};
+  json.update(interval_json(flip.change));
+  if (flip.kind == "flip") json["flip_rate"] = number(flip.flip_rate);
+  if (flip.kind == "slope") json["deviation"] = number(flip.deviation);
+  return json;
+}
+
+Json suspect_json(const ScanSuspect& suspect, bool column) {
+  Json json = {{"name", suspect.name}, {"columns", suspect.columns}};
+  if (column) {
+    if (!suspect.cuts.empty()) json["cuts"] = suspect.cuts;
+    json["reads"] =
+        suspect.reads == Reads::unknown ? Json(nullptr) : Json(suspect.reads == Reads::yes);
+    json["flip"] = flip_json(suspect);
+  } else {
+    json["beyond_its_columns"] = number(suspect.beyond);
+  }
+  json["groups"] = suspect.groups;
+  json["compared"] = suspect.compared;
+  json["comparisons"] = suspect.tests;
+  json["findings"] = suspect.findings;
+  json["worst"] = Json::array();
+  for (const ScanGap& gap : suspect.worst) json["worst"].push_back(gap_json(gap));
+  return json;
+}
+
+using text::bare;
+using text::clip;
+using text::count;
+using text::fixed;
+using text::gap;
+using text::percent;
+using text::range;
+using text::wrap;
+
+std::string rate_word(const ScanReport& r, const std::string& rate) {
+  if (rate == "selection_rate") return text::favourable_word(r.task);
+  return rate == "tpr" ? "TPR" : "FPR";
+}
+
+std::string p_value_text(double p) {
+  if (p < 1e-99) return "<1e-99";
+  return p < 0.001 ? fmt::format("{:.0e}", p) : bare(p);
+}
+
+// What the p-values and intervals promise.
+std::string adjust_words(const ScanReport& r) {
+  const std::string tests = count(r.tests), level = fmt::format("{:g}", 100 * r.confidence);
+  const std::string wrong = fmt::format("{:g}", 100 * (1 - r.confidence));
+  if (r.adjust == Adjust::holm)
+    return fmt::format(
+        "adjusted for all {} by Holm (the chance of any false finding is below {} %); "
+        "intervals of {} % hold together",
+        tests, wrong, level);
+  if (r.adjust == Adjust::bh)
+    return fmt::format(
+        "adjusted for all {} by Benjamini-Hochberg (of the findings, {} % are expected to "
+        "be false at most); of the findings' intervals {} % are expected to hold",
+        tests, wrong, level);
+  return fmt::format(
+      "not adjusted: of {} comparisons without a difference {} % are expected to be "
+      "findings; each interval of {} % stands alone",
+      tests, wrong, level);
+}
+
+std::string top(const ScanReport& r) {
+  std::string out;
+  if (r.model.empty()) {
+    out += "scores " + wrap(fmt::format("{}, {} rows", r.data, count(r.rows)), 7, 7) + "\n";
+  } else {
+    out += "model  " + wrap(fmt::format("{} ({})", r.model, r.kind), 7, 7) + "\n";
+    out += "data   " + wrap(fmt::format("{}, {} rows", r.data, count(r.rows)), 7, 7) + "\n";
+  }
+  const int favorable = r.task.favorable_class();
+  out += "yes    " +
+         wrap("the answer " + r.task.classes[static_cast<std::size_t>(favorable)], 7, 7) +
+         "\n";
+  out +=
+      "scan   " +
+      wrap(fmt::format("{} columns and {} intersections of two: {} comparisons of a group "
+                       "with the largest one of its column or intersection. p-values by "
+                       "Fisher's exact test, {}. Groups under {} rows are not compared.",
+                       r.columns.size(), r.intersections.size(), count(r.tests),
+                       adjust_words(r), r.task.min_group),
+           7, 7) +
+      "\n";
+  if (!r.labelled) out += "       No labels: only how often the answer is yes.\n";
+  if (!r.left_out.empty()) {
+    std::string names;
+    for (const auto& [column, reason] : r.left_out)
+      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", column, reason);
+    out += "left out: " + wrap(names, 10, 10) + "\n";
+  }
+  return out;
+}
+
+std::string flips(const ScanReport& r) {
+  std::vector<const ScanSuspect*> list;
+  for (const ScanSuspect& s : r.columns)
+    if (s.flip) list.push_back(&s);
+  if (list.empty()) return "";
+  std::stable_sort(list.begin(), list.end(), [](const auto* a, const auto* b) {
+    return a->flip->change.value > b->flip->change.value;
+  });
+  std::string out =
+      "\nBY FLIP  the column alone is changed        mean |change of p|  answers change\n";
+  Index lines = 0;
+  for (const ScanSuspect* s : list) {
+    if (lines++ == r.top) break;
+    const ScanFlip& flip = *s->flip;
+    const bool slope = flip.kind == "slope";
+    const std::string what =
+        slope              ? fmt::format("slope per deviation ({:.4g})", flip.deviation)
+        : flip.values == 2 ? "to the other value"
+                           : fmt::format("to each of {} other values", flip.values - 1);
+    out += fmt::format("  {:<14} {:<27} {:>5} {}", clip(s->name, 14), clip(what, 27),
+                       gap(flip.change.value), range(flip.change));
+    if (!slope)
+      out += fmt::format("{:>{}}", percent(flip.flip_rate) + " %",
+                         26 - range(flip.change).size());
+    out += "\n";
+  }
+  return out;
+}
+
+std::string figures(const ScanReport& r, const ScanGap& g) {
+  return fmt::format("{:>7} {:>5} {:<3} {:<20} {:>6}", count(g.rows), percent(g.group_rate),
+                     rate_word(r, g.rate),
+                     fmt::format("{} {}", bare(g.difference.value), range(g.difference)),
+                     p_value_text(g.adjusted));
+}
+
+std::string columns(const ScanReport& r) {
+  std::string out =
+      "\nBY GROUP  widest of each column    rows     %     difference                p\n";
+  Index lines = 0, without = 0;
+  for (const ScanSuspect& s : r.columns) {
+    const ScanGap* g = s.widest();
+    if (g == nullptr) ++without;
+    if (g == nullptr || lines++ >= r.top) continue;
+    out += fmt::format("  {:<13} {:<15}{}\n", clip(s.name, 13), clip(g->group, 15),
+                       figures(r, *g));
+  }
+  if (lines == 0) out += "  no finding\n";
+  if (lines > r.top) out += fmt::format("  {} more: --top {}\n", lines - r.top, lines);
+  if (without > 0 && lines > 0)
+    out += fmt::format("  no finding in {} of {} columns\n", without, r.columns.size());
+  return out;
+}
+
+std::string crosses(const ScanReport& r) {
+  if (r.intersections.empty()) return "";
+  std::string out =
+      "\nTWO AT A TIME  widest of each      rows     %     difference                p\n";
+  Index lines = 0;
+  for (const ScanSuspect& s : r.intersections) {
+    const ScanGap* g = s.widest();
+    if (g == nullptr || lines++ >= r.top) continue;
+    out += fmt::format("  {}: {}\n", clip(s.name, 30), clip(g->group, 44));
+    out += fmt::format(
+        "  {:<28}{}\n",
+        s.beyond > 0 ? fmt::format("  {} beyond one alone", bare(s.beyond)) : "",
+        figures(r, *g));
+  }
+  if (lines == 0) out += "  no finding\n";
+  if (lines > r.top) out += fmt::format("  {} more: --top {}\n", lines - r.top, lines);
+  return out;
+}
+
+}  // namespace
+
+const ScanGap* ScanSuspect::widest() const {
+  const ScanGap* result = nullptr;
+  for (const ScanGap& gap : worst)
+    if (gap.finding && (result == nullptr || std::abs(gap.difference.value) >
+                                                 std::abs(result->difference.value)))
+      result = &gap;
+  return result;
+}
+
+std::string to_json(const ScanReport& report) {
+  Json json;
+  json["schema"] = 1;
+  json["command"] = "scan";
+  json["version"] = kVersion;
+  json["model"] = model_json(report.model, report.kind, report.model_sha256);
+  json["data"] = data_json(report.data, report.data_sha256, report.rows);
+  json["task"] = Json::parse(to_json(report.task));
+  json["confidence"] = report.confidence;
+  json["comparisons"] = report.tests;
+  json["adjust"] = report.adjust == Adjust::holm ? "holm"
+                   : report.adjust == Adjust::bh ? "bh"
+                                                 : "none";
+  json["test"] =
+      report.adjust == Adjust::holm
+          ? "Fisher's exact test, adjusted by Holm over all comparisons"
+      : report.adjust == Adjust::bh
+          ? "Fisher's exact test, adjusted by Benjamini-Hochberg over all comparisons"
+          : "Fisher's exact test, not adjusted";
+  if (!report.labelled) json["reason"] = "no labels: selection rates alone were compared";
+  json["columns"] = Json::array();
+  for (const ScanSuspect& s : report.columns)
+    json["columns"].push_back(suspect_json(s, true));
+  json["intersections"] = Json::array();
+  for (const ScanSuspect& s : report.intersections)
+    json["intersections"].push_back(suspect_json(s, false));
+  json["left_out"] = Json::array();
+  for (const auto& [column, reason] : report.left_out)
+    json["left_out"].push_back({{"column", column}, {"reason", reason}});
+  return json.dump(2) + "\n";
+}
+
+std::string screen(const ScanReport& report) {
+  return top(report) + flips(report) + columns(report) + crosses(report) +
+         "\nA difference is not a wrong: columns that go with the label differ too, and "
+         "many\ntell the same thing. Look closer: fmd audit ... --attribute COLUMN\n";
+}
+
+}  // namespace fmd

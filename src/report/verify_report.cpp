@@ -1,0 +1,90 @@
+#include "fmd/report/verify_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/json.h"
+#include "report/text.h"
+
+namespace fmd {
+namespace {
+
+Index count_checks(const VerifyReport& r, CheckResult result) {
+  return std::count_if(r.checks.begin(), r.checks.end(),
+                       [&](const Check& c) { return c.result == result; });
+}
+
+std::string verify_verdict(const VerifyReport& r) {
+  switch (r.verdict()) {
+    case CheckResult::ok:
+      return fmt::format(
+          "OK, {} checked, {} not; largest difference {:.1g} of {:g} allowed",
+          count_checks(r, CheckResult::ok), count_checks(r, CheckResult::unchecked),
+          r.largest_difference, r.tolerance);
+    case CheckResult::differs:
+      return fmt::format(
+          "DIFFERS, {} of {} checked", count_checks(r, CheckResult::differs),
+          count_checks(r, CheckResult::ok) + count_checks(r, CheckResult::differs));
+    case CheckResult::unchecked:
+      break;
+  }
+  return "NOT ENOUGH, only checksums could be checked";
+}
+
+}  // namespace
+
+CheckResult VerifyReport::verdict() const {
+  if (count_checks(*this, CheckResult::differs) > 0) return CheckResult::differs;
+  const bool computed = std::any_of(checks.begin(), checks.end(), [](const Check& c) {
+    return c.computed && c.result == CheckResult::ok;
+  });
+  return computed ? CheckResult::ok : CheckResult::unchecked;
+}
+
+int VerifyReport::exit_code() const {
+  const CheckResult now = verdict();
+  return now == CheckResult::ok ? 0 : now == CheckResult::differs ? 1 : 3;
+}
+
+std::string to_string(CheckResult result) {
+  return result == CheckResult::ok        ? "ok"
+         : result == CheckResult::differs ? "differs"
+                                          : "unchecked";
+}
+
+std::string to_json(const VerifyReport& r) {
+  Json json = {{"schema", 1},
+               {"command", "verify"},
+               {"receipt", r.receipt},
+               {"out", r.out},
+               {"tolerance", r.tolerance},
+               {"largest_difference", number(r.largest_difference)}};
+  json["checks"] = Json::array();
+  for (const Check& c : r.checks)
+    json["checks"].push_back({{"what", c.what},
+                              {"result", to_string(c.result)},
+                              {"computed", c.computed},
+                              {"detail", c.detail}});
+  json["verdict"] = to_string(r.verdict());
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string screen(const VerifyReport& r) {
+  constexpr std::size_t kIndent = 31;
+  std::string out = fmt::format("receipt  {}\n", r.receipt);
+  out += fmt::format("written  {} by fmd {}, CPU kernel {}\n\n", r.written, r.version,
+                     r.kernel);
+  for (const Check& c : r.checks) {
+    const char* word = c.result == CheckResult::ok        ? "ok"
+                       : c.result == CheckResult::differs ? "DIFFERS"
+                                                          : "-";
+    out += fmt::format("  {:<8} {:<19} {}\n", word, c.what,
+                       text::wrap(c.detail, kIndent, kIndent));
+  }
+  if (count_checks(r, CheckResult::unchecked) > 0)
+    out += "\n  -        could not be checked";
+  return out + fmt::format("\nverdict: {} (exit {})\n", verify_verdict(r), r.exit_code());
+}
+
+}  // namespace fmd
