@@ -1,4 +1,4 @@
-#include "fmd/report/baseline.h"
+#include "fmd/report/previous_audit.h"
 
 #include "support/fuzz.h"
 
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::require(figure.interval.defined(), "a figure has a value");
     (void)figure.about();
   }
-  const BaselineReport same = compare_audits(*audit, *audit);
+  const AuditChanges same = compare_audits(*audit, *audit);
   fuzz::require(same.changes.size() == audit->figures.size(),
                 "an audit has its own figures");
   fuzz::require(same.count(Direction::unclear) == static_cast<Index>(same.changes.size()),

@@ -11,7 +11,7 @@
 
 #include "core/check.h"
 #include "fmd/baselines/baseline.h"
-#include "fmd/model/split.h"
+#include "fmd/model/cut.h"
 #include "fmd/pipeline/train_model.h"
 #include "pipeline/compare_measure.h"
 #include "pipeline/compare_methods.h"
@@ -62,7 +62,7 @@ struct Clock {
 // The model that is given, a network as its last layer on what the others give; or one
 // trained on the train part.
 Model base_model(const CompareInput& input, const CompareRows& rows, const Exec& exec) {
-  if (input.model) return split(*input.model, 1);
+  if (input.model) return cut_layers(*input.model, 1);
   Task task = input.task;
   return train_model(select(input.data, rows.train), task, "", {}, exec).model;
 }

@@ -268,7 +268,7 @@ class BadInput(unittest.TestCase):
                      kind="bad-option", message="in two ways")
         self.refused("audit", "good.safetensors", "good.csv", "--attribute", "sex:4", kind="bad-task",
                      message="quantiles are for numbers")
-        self.refused("audit", "good.safetensors", "good.csv", "--fail-on-worse", kind="bad-option", message="--baseline")
+        self.refused("audit", "good.safetensors", "good.csv", "--fail-on-worse", kind="bad-option", message="--previous")
         self.refused("audit", "good.safetensors", "good.csv", "--baseline", "absent.json", kind="cannot-read")
         self.refused("audit", "good.safetensors", "good.csv", "--scan", "--fail-over", "co=.1", kind="bad-option",
                      message="--scan")

@@ -148,7 +148,7 @@ class Compare(unittest.TestCase):
         (self.dir / "half.csv").write_text("\n".join(lines[:1500]) + "\n")
         before = set(self.dir.iterdir())
         refused = self.fmd("compare", "loans.csv", *self.task, "--with-scores", "half=half.csv", "-o", "no.json", code=18)
-        self.assertIn("is missing, a test row", refused.stderr)
+        self.assertIn("is missing, and it is a test row", refused.stderr)
         self.fmd("compare", "loans.csv", *self.task, "--with-scores", "half", "-o", "no.json", code=2)
         self.fmd("compare", "loans.csv", *self.task, "--with-scores", "a=scores.csv", "--with-pair-scores", "b=told.csv",
                  "-o", "no.json", code=2)

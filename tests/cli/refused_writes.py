@@ -228,7 +228,7 @@ class Edited(Base):
                     self.assert_undo_refused(code, words)
         for text in ("", "[", "[]", '{"model": 3}', "\0"):
             path.write_text(text)
-            self.assert_undo_refused(20, "no fmd receipt")
+            self.assert_undo_refused(20, "not an fmd receipt")
         # The hashes of another run's pair do not help: the three files must fit each other.
         other = json.loads(json.dumps(receipt))
         other["model"]["sha256_before"], other["model"]["sha256_after"] = (

@@ -22,7 +22,7 @@ struct AttributeSpec {
   std::string reference = "";             // groups are compared with it; empty = none
   Index quantiles = 0;  // of a number: this many ranges with equal shares; 0 = none
   std::vector<double> cuts = {};  // of a number: where ranges begin, ascending
-  // For matched pairs only (see pipeline/match.h):
+  // For matched pairs only (see pipeline/match_plan.h):
   std::vector<std::string> match_columns = {};  // overlap: the columns that are compared
   std::string caliper = "";  // no pair further apart: "0.5", or "1sd"; empty = none
   Index reuse = 5;           // how often one row may be a partner; 0 = no limit

@@ -36,7 +36,7 @@ struct FlipCell {
   // Mean p_k(to) - p_k(from); k = class 1 of two, the label's class of more.
   double signed_change = 0;
   double flip_rate = 0;
-  bool masked = false;  // not shown, see masked() in audit_report.h
+  bool masked = false;  // not shown, see masked() in report/mask.h
 };
 
 // A figure beside the flip gap: see PairGaps.

@@ -44,7 +44,7 @@ struct Group {
   double mean_score = kUndefined;  // mean p(favourable)
   bool compared = false;           // has min_rows (effective) rows
   std::vector<Figure> rates;       // of group_rates(), then of score_metrics()
-  // Not shown, see masked() in audit_report.h: everything, or what would reveal labels.
+  // Not shown, see masked() in report/mask.h: everything, or what would reveal labels.
   bool masked = false, labels_masked = false;
 };
 
