@@ -14,6 +14,8 @@
 
 #include "fmd/core/blas.h"
 #include "fmd/core/rng.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/loss.h"
 #include "job.h"
 #include "stopwatch.h"
 

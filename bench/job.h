@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/model/features.h"
+#include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 
 namespace fmd::bench {

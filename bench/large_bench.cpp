@@ -19,11 +19,12 @@
 #include <benchmark/benchmark.h>
 
 #include "fmd/core/blas.h"
-#include "fmd/core/file.h"
 #include "fmd/core/machine.h"
+#include "fmd/core/output_files.h"
 #include "fmd/core/rng.h"
 #include "fmd/formats/features_file.h"
 #include "fmd/influence/influence.h"
+#include "fmd/model/linear_head.h"
 #include "stopwatch.h"
 
 namespace fmd {

@@ -12,7 +12,9 @@
 #include "fmd/core/blas.h"
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
+#include "fmd/model/loss.h"
 #include "fmd/model/model.h"
+#include "fmd/model/passes.h"
 #include "stopwatch.h"
 
 namespace fmd {

@@ -15,6 +15,8 @@
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
+#include "fmd/data/encoder.h"
+#include "fmd/model/passes.h"
 #include "fmd/unlearn/solve.h"
 #include "stopwatch.h"
 

@@ -14,12 +14,13 @@
 #include <benchmark/benchmark.h>
 
 #include "fmd/core/blas.h"
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/data/datasets.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/model/model.h"
+#include "fmd/model/passes.h"
 #include "stopwatch.h"
 
 namespace fmd {

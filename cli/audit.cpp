@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
 #include "fmd/data/table_stream.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit_stream.h"

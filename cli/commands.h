@@ -77,9 +77,6 @@ using Work = std::function<int()>;
 void on_run(CLI::App& command, Work work);
 [[nodiscard]] Work& chosen_work();
 
-// The whole command, from its arguments to the exit code; errors become words on stderr.
-[[nodiscard]] int run_command(int argc, char** argv);
-
 void add_demo(CLI::App& app);
 void add_split(CLI::App& app);
 void add_train(CLI::App& app);

@@ -9,7 +9,9 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
+#include "fmd/core/exec.h"
 #include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 
 namespace fmd::cli {
 namespace {

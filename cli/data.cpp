@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/data/datasets.h"
 
 namespace fmd::cli {

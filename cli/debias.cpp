@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
 
 namespace fmd::cli {

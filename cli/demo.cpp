@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/split.h"
 #include "fmd/formats/model_file.h"

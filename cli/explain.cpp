@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/model/cut.h"
 #include "fmd/pipeline/study_stream.h"

@@ -3,7 +3,6 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/study_stream.h"
 

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/data/pair_plan.h"
 #include "fmd/pipeline/match_plan.h"
 

@@ -3,9 +3,9 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/passes.h"
 #include "fmd/pipeline/study_stream.h"
 
 namespace fmd::cli {

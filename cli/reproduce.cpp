@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 
 namespace fmd::cli {
 namespace {

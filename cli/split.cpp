@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/data/table_stream.h"
 
 namespace fmd::cli {

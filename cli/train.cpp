@@ -6,7 +6,8 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
+#include "fmd/core/hash.h"
+#include "fmd/core/output_files.h"
 #include "fmd/data/datasets.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/train_model.h"

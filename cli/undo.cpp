@@ -2,7 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "fmd/core/file.h"
+#include "fmd/core/hash.h"
+#include "fmd/core/output_files.h"
 #include "fmd/pipeline/debias.h"
 
 namespace fmd::cli {

@@ -15,10 +15,10 @@ target_compile_options(fmd_flags INTERFACE
 # costs too much where speed counts; all other builds have them.
 target_compile_definitions(fmd_flags INTERFACE $<$<CONFIG:Release>:EIGEN_NO_DEBUG>)
 
-# GCC 12 sees overflows in std::string's own code that are not there.
+# GCC 12 sees overflows in the standard library's own code that are not there.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   target_compile_options(fmd_flags INTERFACE -Wno-stringop-overflow -Wno-restrict
-                         -Wno-array-bounds)
+                         -Wno-array-bounds -Wno-alloc-size-larger-than)
 endif()
 
 if(FMD_USES_CCACHE)

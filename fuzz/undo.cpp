@@ -1,6 +1,8 @@
+#include "fmd/formats/undo.h"
+
 #include <algorithm>
 
-#include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/formats/model_file.h"
 #include "support/fuzz.h"
 

@@ -6,6 +6,8 @@
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 
 namespace fmd {
 namespace {

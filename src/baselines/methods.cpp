@@ -14,7 +14,10 @@
 #include "fmd/baselines/smoothing.h"
 #include "fmd/fit/train.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "fmd/model/whiten.h"
+#include "fmd/model/without_columns.h"
 
 namespace fmd::internal {
 

@@ -10,6 +10,8 @@
 #include "core/index.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 
 namespace fmd {
 namespace {

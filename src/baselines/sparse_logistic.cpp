@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/index.h"
 #include "fmd/model/head.h"
+#include "fmd/model/loss.h"
 
 namespace fmd {
 namespace {

@@ -10,7 +10,6 @@
 #include "data/number.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
 #include "fmd/core/hash.h"
 #include "fmd/data/csv.h"
 

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "influence/sweep.h"
 
 namespace fmd {

@@ -8,6 +8,7 @@
 #include "fmd/fit/adam.h"
 #include "fmd/fit/train.h"
 #include "fmd/influence/ranking.h"
+#include "fmd/model/passes.h"
 
 namespace fmd {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/sums.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/loss.h"
 #include "model/block_loss.h"
 #include "model/slice.h"
 

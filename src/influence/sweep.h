@@ -3,6 +3,7 @@
 #include "core/internal.h"
 #include "fmd/core/exec.h"
 #include "fmd/model/head.h"
+#include "fmd/model/rows.h"
 
 namespace fmd::internal {
 

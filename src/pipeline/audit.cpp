@@ -6,6 +6,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/data/table_stream.h"
+#include "fmd/model/loss.h"
 #include "pipeline/neighbours.h"
 #include "pipeline/study_parts.h"
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fmd/metrics/interval.h"
+#include "fmd/model/loss.h"
 #include "pipeline/match_candidates.h"
 #include "pipeline/odds_choice.h"
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "fmd/metrics/bias_measure.h"
+#include "fmd/model/passes.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/unlearn/simple.h"
 #include "pipeline/network_candidates.h"

@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "fmd/core/blas.h"
-#include "fmd/core/file.h"
+#include "fmd/core/hash.h"
+#include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/formats/safetensors.h"
+#include "fmd/formats/undo.h"
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/model/cut.h"
 #include "pipeline/choice.h"

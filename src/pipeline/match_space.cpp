@@ -7,6 +7,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/model/whiten.h"
+#include "fmd/model/without_columns.h"
 
 namespace fmd::internal {
 namespace {

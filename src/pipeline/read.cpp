@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
 #include "fmd/data/attribute.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/table_stream.h"

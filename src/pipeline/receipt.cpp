@@ -4,7 +4,11 @@
 
 #include "data/json_reader.h"
 #include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/core/hash.h"
+#include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/formats/undo.h"
 #include "pipeline/receipt.h"
 
 namespace fmd::internal {

@@ -4,6 +4,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/pipeline/read.h"
 
 namespace fmd::internal {

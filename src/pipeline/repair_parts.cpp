@@ -7,6 +7,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/data/split.h"
 #include "pipeline/study_parts.h"
 

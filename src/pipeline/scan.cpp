@@ -13,6 +13,7 @@
 #include "fmd/core/bytes.h"
 #include "fmd/core/error.h"
 #include "fmd/data/table_stream.h"
+#include "fmd/model/passes.h"
 #include "fmd/pipeline/audit.h"
 #include "pipeline/study_parts.h"
 

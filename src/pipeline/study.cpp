@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
+#include "fmd/model/passes.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/data/table_stream.h"
 #include "fmd/formats/features_file.h"
 #include "pipeline/study_parts.h"

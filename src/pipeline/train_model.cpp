@@ -6,6 +6,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/passes.h"
 #include "fmd/pipeline/study.h"
 
 namespace fmd {

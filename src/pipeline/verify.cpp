@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/formats/model_file.h"
 #include "pipeline/receipt.h"
 #include "pipeline/verify_figures.h"

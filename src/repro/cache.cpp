@@ -8,6 +8,8 @@
 
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/hash.h"
+#include "fmd/core/output_files.h"
 #include "fmd/version.h"
 
 namespace fmd::repro {

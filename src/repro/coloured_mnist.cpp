@@ -11,6 +11,7 @@
 #include "fmd/core/rng.h"
 #include "fmd/fit/adam.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/passes.h"
 
 namespace fmd::repro {
 namespace {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "fmd/model/mlp_head.h"
+#include "fmd/model/pairs.h"
 #include "fmd/repro/recolour.h"
 #include "repro/experiment.h"
 

@@ -11,6 +11,8 @@
 #include "fmd/fit/adam.h"
 #include "fmd/influence/influence.h"
 #include "fmd/influence/ranking.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "fmd/unlearn/newton.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"

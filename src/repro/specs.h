@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/internal.h"
 #include "repro/spec.h"
 
-namespace fmd {
+namespace fmd::internal {
 
 // repro/<name>.toml, built in so that the command finds them wherever it runs.
 extern const unsigned char kReproToy[], kReproTable1[], kReproTable2[], kReproTable5[],
@@ -14,7 +15,7 @@ extern const std::size_t kReproToySize, kReproTable1Size, kReproTable2Size,
     kReproTable5Size, kReproTable6Size, kReproTable7Size, kReproTable8Size,
     kReproSamplesSize, kReproHessianSize;
 
-}  // namespace fmd
+}  // namespace fmd::internal
 
 namespace fmd::repro {
 

@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/passes.h"
 #include "model/dense_rows.h"
 
 namespace fmd::repro {

@@ -9,6 +9,7 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/model/head.h"
+#include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 #include "repro/spec.h"
 

@@ -12,6 +12,8 @@
 #include "fmd/core/rng.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/fit/train.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/passes.h"
 #include "fmd/unlearn/newton.h"
 
 namespace fmd::repro {

@@ -5,6 +5,7 @@
 #include "core/internal.h"
 #include "fmd/core/types.h"
 #include "fmd/model/features.h"
+#include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 
 namespace fmd::internal {

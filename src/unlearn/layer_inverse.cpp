@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/gemm.h"
+#include "fmd/curvature/generalised_eigen.h"
 #include "fmd/curvature/inverse_hessian.h"
 
 namespace fmd::internal {

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "fmd/model/head.h"
+#include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 
 namespace fmd::internal {

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "fmd/core/accumulator.h"
+#include "fmd/curvature/generalised_eigen.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "unlearn/delta.h"
 #include "unlearn/pair_check.h"

@@ -5,6 +5,8 @@
 
 #include "core/check.h"
 #include "fmd/core/accumulator.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "unlearn/delta.h"
 #include "unlearn/value_and_vector.h"
 

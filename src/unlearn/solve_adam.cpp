@@ -8,6 +8,7 @@
 #include "core/sums.h"
 #include "fit/adam_rule.h"
 #include "fmd/core/rng.h"
+#include "fmd/model/passes.h"
 #include "unlearn/solve_check.h"
 #include "unlearn/solve_problem.h"
 #include "unlearn/spans.h"

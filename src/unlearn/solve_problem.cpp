@@ -7,6 +7,7 @@
 #include "fmd/core/accumulator.h"
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
+#include "fmd/model/passes.h"
 #include "model/layer_slopes.h"
 #include "unlearn/pair_outer.h"
 #include "unlearn/pair_slopes.h"

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "fmd/model/linear_head.h"
 #include "fmd/unlearn/solve.h"
 #include "unlearn/delta.h"
 #include "unlearn/layer_inverse.h"

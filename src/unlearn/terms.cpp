@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fmd/model/head.h"
+#include "fmd/model/loss.h"
 #include "unlearn/pair_slopes.h"
 #include "unlearn/spans.h"
 

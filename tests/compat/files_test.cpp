@@ -6,11 +6,11 @@
 
 #include "compat/releases.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
 #include "fmd/data/task.h"
 #include "fmd/formats/features_file.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/formats/safetensors.h"
+#include "fmd/formats/undo.h"
 #include "support/close.h"
 
 // Files that earlier releases wrote, as C++ programs read them. tests/cli/compat.py uses

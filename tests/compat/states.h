@@ -14,6 +14,7 @@
 #include "fmd/metrics/flip_tally.h"
 #include "fmd/metrics/scored.h"
 #include "fmd/metrics/tally.h"
+#include "fmd/model/loss.h"
 #include "fmd/pipeline/scan.h"
 
 // The states in tests/compat: what they are made of, and what they say. write_states.cpp

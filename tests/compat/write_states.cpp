@@ -10,7 +10,7 @@
 #include <iterator>
 
 #include "compat/states.h"
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/data/task.h"
 
 namespace fmd::test {

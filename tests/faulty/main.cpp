@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands.h"
+#include "cli/run.h"
 #include "core/disk.h"
 
 // The command with a fault at its N-th change of the disk, for tests:

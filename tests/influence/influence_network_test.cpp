@@ -8,6 +8,7 @@
 #include "fmd/influence/influence.h"
 #include "fmd/influence/refit.h"
 #include "fmd/model/mlp_head.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "support/problems.h"
 

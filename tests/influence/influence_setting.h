@@ -2,6 +2,7 @@
 
 #include "fmd/fit/train.h"
 #include "fmd/influence/influence.h"
+#include "fmd/model/linear_head.h"
 #include "support/problems.h"
 
 namespace fmd::test {

@@ -4,6 +4,7 @@
 
 #include "fmd/core/parallel.h"
 #include "fmd/influence/refit.h"
+#include "fmd/model/passes.h"
 #include "influence/influence_setting.h"
 #include "support/close.h"
 

@@ -7,6 +7,9 @@
 
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 
 namespace fmd {

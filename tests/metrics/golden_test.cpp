@@ -8,6 +8,8 @@
 #include "fmd/metrics/group.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/loss.h"
 #include "metrics/examples.h"
 #include "support/close.h"
 

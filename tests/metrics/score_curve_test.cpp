@@ -9,6 +9,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/loss.h"
 #include "support/close.h"
 
 namespace fmd {

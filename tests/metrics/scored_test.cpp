@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "fmd/core/error.h"
+#include "fmd/model/loss.h"
 #include "metrics/examples.h"
 #include "support/close.h"
 

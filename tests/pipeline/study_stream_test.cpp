@@ -4,6 +4,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/data/table_stream.h"
+#include "fmd/model/passes.h"
 #include "fmd/pipeline/explain.h"
 #include "fmd/pipeline/train_model.h"
 #include "pipeline/tables.h"

@@ -9,6 +9,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/model/mlp_head.h"
+#include "fmd/model/passes.h"
 #include "fmd/repro/recolour.h"
 #include "support/close.h"
 #include "support/folder.h"

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/error.h"
+#include "fmd/model/passes.h"
 #include "fmd/repro/reproduce.h"
 #include "fmd/unlearn/solve.h"
 #include "repro/coloured_mnist.h"

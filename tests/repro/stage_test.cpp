@@ -6,6 +6,8 @@
 
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/passes.h"
 #include "fmd/repro/reproduce.h"
 #include "repro/cache.h"
 #include "repro/edits.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/disk.h"
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "support/folder.h"
 
 // Runs that are killed before any chosen change of the disk, on a set of three files.

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "fmd/core/rng.h"
+#include "fmd/data/encoder.h"
 #include "fmd/model/features.h"
+#include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 
 // Small random problems. Owns what a Rows points to.

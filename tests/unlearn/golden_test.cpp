@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fmd/curvature/hessian.h"
+#include "fmd/model/passes.h"
 #include "fmd/unlearn/path.h"
 #include "fmd/unlearn/solve.h"
 #include "support/close.h"

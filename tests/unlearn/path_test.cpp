@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fmd/curvature/hessian.h"
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "unlearn/pair_slopes.h"
 #include "unlearn/small_problem.h"

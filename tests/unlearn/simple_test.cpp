@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "fmd/model/passes.h"
 #include "support/close.h"
 #include "unlearn/small_problem.h"
 

@@ -5,7 +5,11 @@
 #include <vector>
 
 #include "fmd/core/rng.h"
+#include "fmd/data/encoder.h"
 #include "fmd/model/head.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/loss.h"
+#include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 
 namespace fmd::test {

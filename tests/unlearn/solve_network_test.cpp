@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fmd/model/mlp_head.h"
+#include "fmd/model/passes.h"
 #include "fmd/unlearn/solve.h"
 #include "support/close.h"
 #include "unlearn/solve_cases.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fmd/curvature/hessian.h"
+#include "fmd/model/passes.h"
 #include "fmd/unlearn/path.h"
 #include "fmd/unlearn/solve.h"
 #include "support/close.h"

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fmd/curvature/hessian.h"
+#include "fmd/model/passes.h"
 #include "fmd/unlearn/path.h"
 #include "support/close.h"
 #include "unlearn/solve_cases.h"

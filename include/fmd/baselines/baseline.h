@@ -8,6 +8,8 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/model/head.h"
+#include "fmd/model/linear_head.h"
+#include "fmd/model/rows.h"
 
 namespace fmd {
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fmd/influence/influence.h"
+#include "fmd/model/linear_head.h"
 
 namespace fmd {
 

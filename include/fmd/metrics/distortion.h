@@ -5,6 +5,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/metrics/interval.h"
+#include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 
 namespace fmd {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
-#include "fmd/core/file.h"
 #include "fmd/data/table.h"
 #include "fmd/model/model.h"
 #include "fmd/pipeline/debias_options.h"

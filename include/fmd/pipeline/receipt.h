@@ -2,8 +2,6 @@
 
 #include <filesystem>
 
-#include "fmd/core/file.h"
-
 namespace fmd {
 
 // Names of the files that a repair leaves: OUT and those beside it.

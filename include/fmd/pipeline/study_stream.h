@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/pipeline/read.h"
 #include "fmd/pipeline/study.h"
 

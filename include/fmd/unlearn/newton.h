@@ -8,6 +8,7 @@
 #include "fmd/core/types.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/model/head.h"
+#include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 
 namespace fmd {

@@ -5,6 +5,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/model/head.h"
+#include "fmd/model/rows.h"
 
 namespace fmd {
 

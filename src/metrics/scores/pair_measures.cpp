@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "fmd/metrics/interval.h"
+#include "fmd/model/loss.h"
 #include "metrics/scores/class_buffer.h"
 
 namespace fmd::internal {

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "fmd/metrics/interval.h"
+#include "fmd/model/loss.h"
 #include "metrics/scores/class_buffer.h"
 
 namespace fmd::internal {

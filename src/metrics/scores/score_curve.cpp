@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "fmd/model/loss.h"
 #include "metrics/statistics/divide.h"
 
 namespace fmd {

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "fmd/metrics/tally.h"
+#include "fmd/model/loss.h"
 #include "metrics/scores/scored_rows.h"
 
 namespace fmd {
