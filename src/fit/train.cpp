@@ -12,6 +12,7 @@
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/data/encoder.h"
+#include "fmd/model/linear_head.h"
 #include "fmd/model/loss.h"
 #include "fmd/model/passes.h"
 

@@ -6,6 +6,7 @@
 
 #include "fmd/core/parallel.h"
 #include "fmd/fit/train.h"
+#include "fmd/model/linear_head.h"
 #include "fmd/model/mlp_head.h"
 #include "support/close.h"
 #include "support/problems.h"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fmd/model/linear_head.h"
 #include "fmd/model/loss.h"
 #include "fmd/model/passes.h"
 #include "support/close.h"
