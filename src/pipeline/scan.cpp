@@ -35,6 +35,90 @@ Attribute few_numbers(const Attribute& ranges, const std::set<double>& numbers) 
   return attribute;
 }
 
+}  // namespace
+
+SuspectSurvey::SuspectSurvey(const Task& task, ScanOptions options,
+                             std::vector<std::string> others)
+    : task_(task), options_(std::move(options)), others_(std::move(others)) {}
+
+void SuspectSurvey::begin(const Table& block) {
+  begun_ = true;
+  std::vector<std::string> names = options_.columns;
+  for (const std::string& name : names) {
+    if (name == task_.label) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("scan: \"{}\" is the label", shorten(name)),
+                  "name columns that tell people apart");
+    }
+  }
+  const auto none = [&](const std::string& name) {
+    return name == task_.label || name == task_.weight || name == task_.id ||
+           std::find(others_.begin(), others_.end(), name) != others_.end();
+  };
+  if (names.empty())
+    for (const Column& column : block.columns)
+      if (!none(column.name)) names.push_back(column.name);
+  for (const std::string& name : names) {
+    const auto twice = [&](const Seen& seen) { return seen.name == name; };
+    if (std::any_of(columns_.begin(), columns_.end(), twice)) continue;
+    Seen seen;
+    seen.name = name;
+    seen.kind = block.column(name).kind;
+    AttributeSpec spec{.name = name};
+    if (seen.kind == ColumnKind::number) spec.quantiles = options_.quantiles;
+    seen.survey.emplace_back(spec);
+    columns_.push_back(std::move(seen));
+  }
+}
+
+void SuspectSurvey::add(const Table& block) {
+  if (!begun_) begin(block);
+  for (Seen& seen : columns_) {
+    const Column& column = block.column(seen.name);
+    if (column.kind == ColumnKind::number) {
+      for (const double number : column.numbers)
+        if (!std::isnan(number) &&
+            static_cast<Index>(seen.numbers.size()) <= options_.most_numbers)
+          seen.numbers.insert(number);
+    }
+    // A text without rows (of a table that was cut) is not a value, so rows are counted.
+    std::vector<bool> used(column.levels.size(), false);
+    for (const std::int32_t code : column.codes)
+      if (code >= 0) used[to_size(code)] = true;
+    for (std::size_t level = 0; level < used.size(); ++level)
+      if (used[level] && static_cast<Index>(seen.texts.size()) <= 256)
+        seen.texts.insert(column.levels[level]);
+    seen.survey[0].add(block);
+  }
+}
+
+SuspectSurvey::Suspects SuspectSurvey::finish() const {
+  Suspects result;
+  for (const Seen& seen : columns_) {
+    const auto leave_out = [&](const std::string& why) {
+      result.left_out.push_back({seen.name, why});
+    };
+    const std::size_t values =
+        seen.kind == ColumnKind::number ? seen.numbers.size() : seen.texts.size();
+    const bool named = !options_.columns.empty();
+    if (values < 2) {
+      leave_out(values == 0 ? "no value" : "one value");
+    } else if (seen.texts.size() > 256) {
+      leave_out("more than 256 values");
+    } else if (!named && static_cast<Index>(seen.texts.size()) > options_.most_values) {
+      leave_out(fmt::format("{} values", seen.texts.size()));
+    } else {
+      const Attribute found = seen.survey[0].finish();
+      const bool few = seen.kind == ColumnKind::number &&
+                       static_cast<Index>(values) <= options_.most_numbers;
+      result.attributes.push_back(few ? few_numbers(found, seen.numbers) : found);
+    }
+  }
+  return result;
+}
+
+namespace {
+
 std::vector<Index> block_rows(Index block, Index rows) {
   std::vector<Index> result;
   for (Index row = block * kBlockRows; row < std::min(rows, (block + 1) * kBlockRows);
@@ -150,6 +234,40 @@ Partial<ScanFlips> flips_part(const Model& model, const Table& table,
       [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, exec);
 }
 
+}  // namespace
+
+void ScanFlips::merge(const ScanFlips& other) {
+  if (of.size() != other.of.size())
+    throw Error(ErrorKind::bad_shape, "scan: flips of other columns cannot be merged");
+  for (std::size_t s = 0; s < of.size(); ++s) {
+    of[s].rows += other.of[s].rows;
+    of[s].change += other.of[s].change;
+    of[s].square += other.of[s].square;
+    of[s].flipped += other.of[s].flipped;
+  }
+}
+
+void ScanFlips::save(ByteWriter& out) const { out.put_array<FlipSums>(of); }
+
+ScanFlips ScanFlips::load(ByteReader& in) { return {in.get_array<FlipSums>()}; }
+
+Interval FlipSums::mean_change(double confidence) const {
+  if (rows == 0) return {};
+  const double mean = change / rows;
+  if (rows < 2) return {mean, kUndefined, kUndefined};
+  const double variance = std::max(0.0, square - rows * mean * mean) / (rows - 1);
+  const double half = normal_quantile(confidence) * std::sqrt(variance / rows);
+  return {mean, std::max(0.0, mean - half), mean + half, IntervalKind::normal};
+}
+
+ScanFlips scan_flips(const Model& model, const Table& table,
+                     const std::vector<Attribute>& attributes, const Exec& exec) {
+  if (table.rows() == 0) return {std::vector<FlipSums>(attributes.size())};
+  return flips_part(model, table, attributes, 0, exec).finish();
+}
+
+namespace {
+
 void require_favorable(int favorable) {
   if (favorable >= 0) return;
   throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
@@ -229,6 +347,32 @@ std::vector<std::string> score_columns(const Task& task) {
   for (const std::string& name : task.classes) names.push_back("p_" + name);
   return names;
 }
+
+}  // namespace
+
+ScanReport scan_model(const Model& model, const Study& study, const ScanOptions& options,
+                      const Exec& exec) {
+  SuspectSurvey survey(model.task, options);
+  survey.add(study.table);
+  const SuspectSurvey::Suspects suspects = survey.finish();
+  ScanPass pass(&model, model.task, suspects, study.table.source);
+  pass.add(study.table, score(model, study, {}, exec), exec);
+  ScanReport report = std::move(pass).finish(options);
+  report.data_sha256 = study.sha256;
+  return report;
+}
+
+ScanReport scan_files(const Table& scores, const Scored& scored, const Task& task,
+                      const ScanOptions& options, const Exec& exec) {
+  SuspectSurvey survey(task, options, score_columns(task));
+  survey.add(scores);
+  const SuspectSurvey::Suspects suspects = survey.finish();
+  ScanPass pass(nullptr, task, suspects, scores.source);
+  pass.add(scores, scored, exec);
+  return std::move(pass).finish(options);
+}
+
+namespace {
 
 constexpr std::size_t kMostTexts = 256;  // a column with more divides into too many groups
 
@@ -342,138 +486,6 @@ CsvOptions second_look(const FileSurvey& survey, const CsvOptions& csv, const Ta
 }
 
 }  // namespace
-
-SuspectSurvey::SuspectSurvey(const Task& task, ScanOptions options,
-                             std::vector<std::string> others)
-    : task_(task), options_(std::move(options)), others_(std::move(others)) {}
-
-void SuspectSurvey::begin(const Table& block) {
-  begun_ = true;
-  std::vector<std::string> names = options_.columns;
-  for (const std::string& name : names) {
-    if (name == task_.label) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("scan: \"{}\" is the label", shorten(name)),
-                  "name columns that tell people apart");
-    }
-  }
-  const auto none = [&](const std::string& name) {
-    return name == task_.label || name == task_.weight || name == task_.id ||
-           std::find(others_.begin(), others_.end(), name) != others_.end();
-  };
-  if (names.empty())
-    for (const Column& column : block.columns)
-      if (!none(column.name)) names.push_back(column.name);
-  for (const std::string& name : names) {
-    const auto twice = [&](const Seen& seen) { return seen.name == name; };
-    if (std::any_of(columns_.begin(), columns_.end(), twice)) continue;
-    Seen seen;
-    seen.name = name;
-    seen.kind = block.column(name).kind;
-    AttributeSpec spec{.name = name};
-    if (seen.kind == ColumnKind::number) spec.quantiles = options_.quantiles;
-    seen.survey.emplace_back(spec);
-    columns_.push_back(std::move(seen));
-  }
-}
-
-void SuspectSurvey::add(const Table& block) {
-  if (!begun_) begin(block);
-  for (Seen& seen : columns_) {
-    const Column& column = block.column(seen.name);
-    if (column.kind == ColumnKind::number) {
-      for (const double number : column.numbers)
-        if (!std::isnan(number) &&
-            static_cast<Index>(seen.numbers.size()) <= options_.most_numbers)
-          seen.numbers.insert(number);
-    }
-    // A text without rows (of a table that was cut) is not a value, so rows are counted.
-    std::vector<bool> used(column.levels.size(), false);
-    for (const std::int32_t code : column.codes)
-      if (code >= 0) used[to_size(code)] = true;
-    for (std::size_t level = 0; level < used.size(); ++level)
-      if (used[level] && static_cast<Index>(seen.texts.size()) <= 256)
-        seen.texts.insert(column.levels[level]);
-    seen.survey[0].add(block);
-  }
-}
-
-SuspectSurvey::Suspects SuspectSurvey::finish() const {
-  Suspects result;
-  for (const Seen& seen : columns_) {
-    const auto leave_out = [&](const std::string& why) {
-      result.left_out.push_back({seen.name, why});
-    };
-    const std::size_t values =
-        seen.kind == ColumnKind::number ? seen.numbers.size() : seen.texts.size();
-    const bool named = !options_.columns.empty();
-    if (values < 2) {
-      leave_out(values == 0 ? "no value" : "one value");
-    } else if (seen.texts.size() > 256) {
-      leave_out("more than 256 values");
-    } else if (!named && static_cast<Index>(seen.texts.size()) > options_.most_values) {
-      leave_out(fmt::format("{} values", seen.texts.size()));
-    } else {
-      const Attribute found = seen.survey[0].finish();
-      const bool few = seen.kind == ColumnKind::number &&
-                       static_cast<Index>(values) <= options_.most_numbers;
-      result.attributes.push_back(few ? few_numbers(found, seen.numbers) : found);
-    }
-  }
-  return result;
-}
-
-void ScanFlips::merge(const ScanFlips& other) {
-  if (of.size() != other.of.size())
-    throw Error(ErrorKind::bad_shape, "scan: flips of other columns cannot be merged");
-  for (std::size_t s = 0; s < of.size(); ++s) {
-    of[s].rows += other.of[s].rows;
-    of[s].change += other.of[s].change;
-    of[s].square += other.of[s].square;
-    of[s].flipped += other.of[s].flipped;
-  }
-}
-
-void ScanFlips::save(ByteWriter& out) const { out.put_array<FlipSums>(of); }
-
-ScanFlips ScanFlips::load(ByteReader& in) { return {in.get_array<FlipSums>()}; }
-
-Interval FlipSums::mean_change(double confidence) const {
-  if (rows == 0) return {};
-  const double mean = change / rows;
-  if (rows < 2) return {mean, kUndefined, kUndefined};
-  const double variance = std::max(0.0, square - rows * mean * mean) / (rows - 1);
-  const double half = normal_quantile(confidence) * std::sqrt(variance / rows);
-  return {mean, std::max(0.0, mean - half), mean + half, IntervalKind::normal};
-}
-
-ScanFlips scan_flips(const Model& model, const Table& table,
-                     const std::vector<Attribute>& attributes, const Exec& exec) {
-  if (table.rows() == 0) return {std::vector<FlipSums>(attributes.size())};
-  return flips_part(model, table, attributes, 0, exec).finish();
-}
-
-ScanReport scan_model(const Model& model, const Study& study, const ScanOptions& options,
-                      const Exec& exec) {
-  SuspectSurvey survey(model.task, options);
-  survey.add(study.table);
-  const SuspectSurvey::Suspects suspects = survey.finish();
-  ScanPass pass(&model, model.task, suspects, study.table.source);
-  pass.add(study.table, score(model, study, {}, exec), exec);
-  ScanReport report = std::move(pass).finish(options);
-  report.data_sha256 = study.sha256;
-  return report;
-}
-
-ScanReport scan_files(const Table& scores, const Scored& scored, const Task& task,
-                      const ScanOptions& options, const Exec& exec) {
-  SuspectSurvey survey(task, options, score_columns(task));
-  survey.add(scores);
-  const SuspectSurvey::Suspects suspects = survey.finish();
-  ScanPass pass(nullptr, task, suspects, scores.source);
-  pass.add(scores, scored, exec);
-  return std::move(pass).finish(options);
-}
 
 ScanReport scan_model_file(const Model& model, const std::string& file,
                            const ScanOptions& options, const Exec& exec) {

@@ -125,6 +125,56 @@ std::optional<PairScores> read_pair_scores(const Table& pairs, const Matrix& pba
   return out;
 }
 
+}  // namespace
+
+Scored read_scores(const Table& scores, const Task& task) {
+  Scored scored;
+  scored.p = read_probabilities(scores, task);
+  scored.decision = decide(scored.p, task.threshold);
+  scored.favorable = task.favorable_class();
+  if (!task.label.empty() && scores.find(task.label) != nullptr)
+    scored.y = labels(scores, task);
+  return scored;
+}
+
+AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
+                        const AuditOptions& options, const Exec& exec) {
+  Scored scored = read_scores(scores, task);
+  if (options.weighted) scored.weight = audit_weights(scores, task);
+  std::vector<Attribute> read;
+  for (const AttributeSpec& spec : task.attributes)
+    read.push_back(read_attribute(scores, spec));
+  std::vector<AuditedAttribute> attributes;
+  Matrix pbar;
+  if (pairs != nullptr) pbar = read_probabilities(*pairs, task);
+  MatchPlans matches(read.size());
+  for (std::size_t a = 0; a < read.size(); ++a) {
+    const Attribute& attribute = read[a];
+    AuditedAttribute input{.attribute = &attribute,
+                           .reads = Reads::unknown,
+                           .pairs = std::nullopt,
+                           .pairs_kind = "flip",
+                           .slope = std::nullopt};
+    if (pairs != nullptr)
+      input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
+    if (is_match(task.attributes[a])) {
+      input.matching.table = &scores;
+      input.matching.y = scored.y;
+      input.matching.attribute = &attribute;
+      input.matching.spec = &task.attributes[a];
+      input.matching.min_rows = task.min_group;
+      matches[a] = match_plan(input.matching, exec);
+      input.match = &*matches[a];
+    }
+    attributes.push_back(std::move(input));
+  }
+  AuditReport report = audit_scores(scored, task, attributes, options, exec);
+  report.data = scores.source;
+  return report;
+}
+
+namespace {
+
 // Files block by block: rows are counted as they come, and pairs that are in order of their
 // rows are read beside them.
 
@@ -283,52 +333,6 @@ void require_probabilities(const Table& header, const Task& task) {
 }
 
 }  // namespace
-
-Scored read_scores(const Table& scores, const Task& task) {
-  Scored scored;
-  scored.p = read_probabilities(scores, task);
-  scored.decision = decide(scored.p, task.threshold);
-  scored.favorable = task.favorable_class();
-  if (!task.label.empty() && scores.find(task.label) != nullptr)
-    scored.y = labels(scores, task);
-  return scored;
-}
-
-AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
-                        const AuditOptions& options, const Exec& exec) {
-  Scored scored = read_scores(scores, task);
-  if (options.weighted) scored.weight = audit_weights(scores, task);
-  std::vector<Attribute> read;
-  for (const AttributeSpec& spec : task.attributes)
-    read.push_back(read_attribute(scores, spec));
-  std::vector<AuditedAttribute> attributes;
-  Matrix pbar;
-  if (pairs != nullptr) pbar = read_probabilities(*pairs, task);
-  MatchPlans matches(read.size());
-  for (std::size_t a = 0; a < read.size(); ++a) {
-    const Attribute& attribute = read[a];
-    AuditedAttribute input{.attribute = &attribute,
-                           .reads = Reads::unknown,
-                           .pairs = std::nullopt,
-                           .pairs_kind = "flip",
-                           .slope = std::nullopt};
-    if (pairs != nullptr)
-      input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
-    if (is_match(task.attributes[a])) {
-      input.matching.table = &scores;
-      input.matching.y = scored.y;
-      input.matching.attribute = &attribute;
-      input.matching.spec = &task.attributes[a];
-      input.matching.min_rows = task.min_group;
-      matches[a] = match_plan(input.matching, exec);
-      input.match = &*matches[a];
-    }
-    attributes.push_back(std::move(input));
-  }
-  AuditReport report = audit_scores(scored, task, attributes, options, exec);
-  report.data = scores.source;
-  return report;
-}
 
 TableStream open_scores(const std::string& file, CsvOptions csv, const Task& task,
                         const AuditOptions& options, const Exec& exec) {
