@@ -25,7 +25,7 @@ struct Common {
   bool json = false;
 };
 
-// The pool and the progress line of one run; exec() is valid while this lives.
+// The thread pool and the progress line of one run. exec() is valid while this lives.
 class Session {
  public:
   explicit Session(const Common& common);
@@ -50,14 +50,14 @@ void add_match_options(CLI::App& command, TaskOverrides& flags);
 [[nodiscard]] Index parse_layers(const std::string& text, const Model& model);
 void add_groups_options(CLI::App& command, GroupsFile& groups);
 
-// task of the model (or none), then task.toml, then flags.
+// The task of the model (or none), changed by task.toml, then by flags.
 [[nodiscard]] Task effective_task(Task task, const Common& common,
                                   const TaskOverrides& flags);
 
 // A table from a file, or by name ("data:adult", "data:adult/test").
 [[nodiscard]] Table read_data(const std::string& name, const CsvOptions& options = {},
                               const Exec& exec = {});
-// The same with the kinds of columns that the model and the task know, and the groups
+// The same, with the kinds of columns that the model and the task know, and the groups
 // joined.
 [[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
                              const GroupsFile& groups, const Exec& exec = {});
@@ -71,13 +71,13 @@ void say(const std::string& text);
 [[nodiscard]] std::string now_utc();
 [[nodiscard]] std::string with_commas(Index count);  // 10,000
 
-// A command's work; the number is the exit code.
+// The work of a command. It returns the exit code.
 using Work = std::function<int()>;
 // Registers `work` to run when the command was parsed.
 void on_run(CLI::App& command, Work work);
 [[nodiscard]] Work& chosen_work();
 
-// The whole command, from its arguments to the exit code; errors become words on stderr.
+// The whole command, from its arguments to the exit code. Errors are printed to stderr.
 [[nodiscard]] int run_command(int argc, char** argv);
 
 void add_demo(CLI::App& app);

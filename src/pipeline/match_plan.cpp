@@ -132,7 +132,8 @@ class Matcher {
           if (u != v) body(label, u, v);
   }
 
-  // As many rows on either side: those of v, those of u but oneself.
+  // The same number of rows on either side: rows of v, and rows of u without the row
+  // itself.
   [[nodiscard]] Index pool_size(Index label, std::int32_t u, std::int32_t v) const {
     return std::min(std::ssize(cells_.at_cell(label, v)),
                     std::max<Index>(1, std::ssize(cells_.at_cell(label, u)) - 1));
@@ -208,7 +209,7 @@ void take(const std::vector<Made>& made, const MatchSpace& space, MatchPlan& pla
     if (lost[outcome] > 0) plan.unmatched.emplace_back(words, lost[outcome]);
 }
 
-// Rows are matched by columns; above frozen layers there are none.
+// Rows are matched by columns. Above frozen layers there are no columns.
 void require_columns(const Model& model, const AttributeSpec& spec) {
   if (head_on_columns(model)) return;
   throw Error(
@@ -296,8 +297,8 @@ MatchPlans make_matches(const Model& model, const Study& study, const Task& task
 
 namespace {
 
-// |p_y - pbar_y| for the label that both rows have; without labels half the sum over the
-// classes, which is the same for two.
+// |p_y - pbar_y| for the label y of both rows. Without labels it is half the sum over the
+// classes, which is the same for two classes.
 double gap(const Scored& scored, std::span<const std::int32_t> y, Index row, Index other) {
   if (!y.empty() && scored.p.cols() > 2) {
     const Index label = y[at(row)];

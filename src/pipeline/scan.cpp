@@ -163,7 +163,7 @@ void add_flips(const Model& model, const Features& X, const Attribute& attribute
                const std::vector<Index>& rows, const Matrix& p, FlipSums& sums) {
   PairPlan plan = flip_plan(attribute, rows);
   if (plan.size() == 0) return;
-  for (Index& row : plan.row) row -= rows.front();  // X has the block's rows alone
+  for (Index& row : plan.row) row -= rows.front();  // X has only the block's rows
   const auto Xbar = model.backbone->flipped(X, attribute, plan, {});
   const Matrix pbar = probabilities_of(model, *Xbar);
   const std::vector<std::int32_t> is = decide(pbar, model.task.threshold),
@@ -283,7 +283,7 @@ class ScanPass {
   ScanPass(const Model* model, const Task& task, const SuspectSurvey::Suspects& suspects,
            const std::string& source);
 
-  // Blocks in order, each but the last of whole blocks of kBlockRows rows.
+  // Blocks come in order. All but the last have a multiple of kBlockRows rows.
   void add(const Table& block, const Scored& scored, const Exec& exec);
 
   [[nodiscard]] ScanReport finish(const ScanOptions& options) &&;
@@ -341,7 +341,7 @@ ScanReport ScanPass::finish(const ScanOptions& options) && {
   return report;
 }
 
-// Columns of scores that are no suspects.
+// Columns of a file of scores that are not suspects.
 std::vector<std::string> score_columns(const Task& task) {
   std::vector<std::string> names = {"p", "score", "fmd_row", "predicted"};
   for (const std::string& name : task.classes) names.push_back("p_" + name);
@@ -438,7 +438,7 @@ class FileSurvey {
     return true;
   }
 
-  // The last column stays, crowded or not: a table needs one.
+  // The last column stays even when it is crowded: a table needs one.
   bool drop_crowded(const Table& block) {
     bool dropped = false;
     for (const Column& column : block.columns) {

@@ -66,7 +66,8 @@ void ScanCounts::add(const std::vector<std::vector<std::int32_t>>& group,
   for (const auto& codes : group)
     if (codes.size() != outcome.size())
       throw Error(ErrorKind::bad_shape, "scan: one group and one outcome for each row");
-  // Every task has its own suspect's tables, so that no two count in one place.
+  // Every task writes only the tables of its own suspect, so no two tasks write to one
+  // place.
   exec.for_each(static_cast<Index>(groups_.size()), [&](Index task) {
     const std::size_t a = to_size(task);
     const std::vector<std::int32_t>& first = group[a];
@@ -159,7 +160,7 @@ struct SuspectTests {
   Index groups = 0, compared = 0;
 };
 
-// Against the largest group of whom the attribute is known.
+// Every group against the largest group whose value is known.
 SuspectTests compare_groups(std::size_t first, std::size_t second,
                             std::span<const Index> counts, const std::vector<bool>& known,
                             const Task& task) {
@@ -230,7 +231,7 @@ ScanGap written(const std::vector<Attribute>& attributes, const SuspectTests& su
   return gap;
 }
 
-// The widest finding; without one the comparison that chance explains worst.
+// The widest finding comes first; without a finding, the least p-value.
 bool comes_first(const GroupTest& a, const GroupTest& b, double level) {
   const bool found_a = a.adjusted <= level, found_b = b.adjusted <= level;
   if (found_a != found_b) return found_a;
@@ -269,7 +270,8 @@ ScanSuspect described(const std::vector<Attribute>& attributes, const SuspectTes
   return result;
 }
 
-// How much wider the intersection's widest gap is than those of its two values alone.
+// How much wider the intersection's widest gap is than the gaps of its two values by
+// themselves.
 double beyond(const ScanSuspect& described, const SuspectTests& cross,
               const std::vector<SuspectTests>& columns, std::size_t width, double level) {
   const ScanGap* widest = described.widest();
@@ -305,8 +307,8 @@ std::vector<bool> known_groups(const Attribute& a) {
   return known;
 }
 
-// Of the intervals of gaps. With bh they are worked out for chosen comparisons, the
-// findings, of which the expected share of intervals that miss stays below the level.
+// Confidence of the intervals of gaps. With bh it is chosen so that, among the intervals
+// of findings, the expected share of those that miss stays below the level.
 double gap_confidence(const ScanOptions& options, const std::vector<SuspectTests>& suspects,
                       Index tests) {
   if (options.adjust == Adjust::none) return options.confidence;

@@ -61,7 +61,8 @@ Matrix read_probabilities(const Table& table, const Task& task) {
   return p;
 }
 
-// Which pairs of a table are one attribute's, and of which row of the scores.
+// The pairs of one attribute in a table of pairs, and the row of the scores that each
+// belongs to.
 struct PairList {
   std::vector<Index> at;  // rows of the table of pairs
   std::vector<Index> unit;
@@ -219,7 +220,8 @@ class PairBuffer {
     pairs_.to.push_back(to);
   }
 
-  // All pairs but those of the last row, of which more may come; at the end all.
+  // Adds all pairs except those of the last row, which may get more pairs; at the end
+  // all.
   void flush(FlipTally& tally, bool end) {
     const std::vector<Index>& unit = pairs_.unit;
     std::size_t last = unit.size();

@@ -136,7 +136,7 @@ std::string short_range(const Interval& i, bool in_percent) {
   return fmt::format("{} {}", bare(i.low), bare(i.high));
 }
 
-// Two lines a method: figures, and their intervals.
+// Two lines for each method: figures, and their intervals.
 std::string figures_of(const ComparedMethod& m) {
   const CompareFigures& f = m.test;
   std::string out = fmt::format(

@@ -158,7 +158,7 @@ Interval size_of(const AuditFigure& figure) {
   return is_floor(figure.measure) ? i : turned(i);
 }
 
-// From the confidence of one of `own` intervals that hold together to one of `all`.
+// The factor that widens an interval from one of `own` that hold together to one of `all`.
 double factor(double confidence, Index own, Index all) {
   return normal_quantile(adjusted_confidence(confidence, all)) /
          normal_quantile(adjusted_confidence(confidence, own));
