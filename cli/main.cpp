@@ -1,7 +1,7 @@
 #include <csignal>
 #include <unistd.h>
 
-#include "cli/commands.h"
+#include "cli/run.h"
 #include "fmd/core/file.h"
 
 int main(int argc, char** argv) {

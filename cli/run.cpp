@@ -1,3 +1,5 @@
+#include "cli/run.h"
+
 #include <cstdio>
 #include <new>
 
