@@ -1,82 +1,13 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <CLI/CLI.hpp>
 
-#include "fmd/core/exec.h"
-#include "fmd/data/csv.h"
-#include "fmd/data/task.h"
-#include "fmd/model/model.h"
-#include "fmd/pipeline/read.h"
+#include "cli/common.h"
+#include "cli/run.h"
 
 namespace fmd::cli {
 
-// What every command takes: --seed, --threads, --task, --json.
-struct Common {
-  std::uint64_t seed = 1;
-  int threads = 0;
-  std::string task_file;
-  bool json = false;
-};
-
-// The pool and the progress line of one run; exec() is valid while this lives.
-class Session {
- public:
-  explicit Session(const Common& common);
-  ~Session();
-  [[nodiscard]] const Exec& exec() const { return exec_; }
-  [[nodiscard]] double seconds() const;
-  [[nodiscard]] static double cpu_seconds();
-
- private:
-  ThreadPool pool_;
-  std::optional<Progress> progress_;
-  Exec exec_;
-  double start_;
-};
-
-void add_common(CLI::App& command, Common& common);
-// --label, --positive, --favorable, --threshold, --attribute, --pairs, --id, ...
-void add_task_options(CLI::App& command, TaskOverrides& flags);
-// --match-columns, --caliper, --reuse
-void add_match_options(CLI::App& command, TaskOverrides& flags);
-// --layers of a network: a number, or all. Throws Error(bad_option).
-[[nodiscard]] Index parse_layers(const std::string& text, const Model& model);
-void add_groups_options(CLI::App& command, GroupsFile& groups);
-
-// task of the model (or none), then task.toml, then flags.
-[[nodiscard]] Task effective_task(Task task, const Common& common,
-                                  const TaskOverrides& flags);
-
-// A table from a file, or by name ("data:adult", "data:adult/test").
-[[nodiscard]] Table read_data(const std::string& name, const CsvOptions& options = {},
-                              const Exec& exec = {});
-// The same with the kinds of columns that the model and the task know, and the groups
-// joined.
-[[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
-                             const GroupsFile& groups, const Exec& exec = {});
-[[nodiscard]] std::string file_sha256(const std::string& name);  // "" for data sets by name
-[[nodiscard]] std::filesystem::path data_folder();
-
-// Data on stdout.
-void print(const std::string& text);
-// Words on stderr.
-void say(const std::string& text);
-[[nodiscard]] std::string now_utc();
-[[nodiscard]] std::string with_commas(Index count);  // 10,000
-
-// A command's work; the number is the exit code.
-using Work = std::function<int()>;
-// Registers `work` to run when the command was parsed.
-void on_run(CLI::App& command, Work work);
-[[nodiscard]] Work& chosen_work();
-
+// Every command stands in the source of its name, and adds itself here.
 void add_demo(CLI::App& app);
 void add_split(CLI::App& app);
 void add_train(CLI::App& app);

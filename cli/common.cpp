@@ -1,3 +1,5 @@
+#include "cli/common.h"
+
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -7,7 +9,6 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/exec.h"
 #include "fmd/core/file.h"

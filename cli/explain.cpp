@@ -61,8 +61,8 @@ int run_explain(const ExplainArgs& args) {
                     layers, all_layers));
   OutputFiles spills({.force = true});
   const auto read = [&](const std::string& name, const std::string& role) {
-    // A spill file holds the encoder's features. Below frozen layers they are not the
-    // head's inputs.
+    // A spill file holds the encoder's features. Above frozen layers the head reads other
+    // features.
     const bool spill = !above && (args.spill || is_large(name));
     return whole_study(model, model.task, name,
                        {.groups = args.groups,

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/commands.h"
+#include "cli/common.h"
 #include "fmd/core/error.h"
 #include "fmd/report/audit_formats.h"
 

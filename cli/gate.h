@@ -9,7 +9,7 @@
 
 namespace fmd::cli {
 
-// What `audit` judges by, compares with and writes.
+// Options of `audit`: its limits, what it compares with, and the form of its report.
 struct GateArgs {
   std::vector<std::string> fail_over, fail_under;
   std::string on_unclear = "exit-3", format, previous, previous_model;

@@ -18,7 +18,7 @@ struct PairsArgs {
   bool force = false;
 };
 
-// What the flags and task.toml say of the attribute.
+// What the flags and task.toml say about the attribute.
 struct Wanted {
   Task task;
   AttributeSpec spec;
@@ -36,7 +36,7 @@ Wanted read_wanted(const PairsArgs& args) {
   wanted.spec = known != nullptr ? *known : AttributeSpec{.name = name, .columns = {name}};
   if (!args.values.empty()) wanted.spec.values = args.values;
   if (args.matched.empty()) return wanted;
-  // Only this attribute, matched as the flags say.
+  // Only this attribute, matched in the way that the flags name.
   Task one = wanted.task;
   one.attributes = {wanted.spec};
   TaskOverrides flags = args.match;

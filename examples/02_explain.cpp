@@ -1,4 +1,5 @@
-// Which training rows does a flip gap rest on? Predicted by one solve, checked by a refit.
+// Which training rows does a flip gap come from? Predicted by one solve, checked by a
+// refit.
 
 #include <cstdio>
 

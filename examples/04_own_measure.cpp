@@ -1,4 +1,4 @@
-// A bias measure of one's own: how far the mean score of men is from that of women, both
+// A new bias measure: how far the mean score of men is from that of women, both
 // taken as log-odds. Any differentiable function of sums over rows fits.
 
 #include <cstdio>

@@ -22,7 +22,7 @@ struct StudyPart {
   [[nodiscard]] std::vector<PairSet> sets() const;
 };
 
-// What candidates are made of.
+// What candidates are made from.
 struct CandidateInput {
   const Model& model;
   const StudyPart& edit;
@@ -41,7 +41,8 @@ struct Candidates {
 [[nodiscard]] Candidates make_candidates(const CandidateInput& input,
                                          const DebiasOptions& options, const Exec& exec);
 
-// The soft group gaps of the options as solve takes them. Throws Error(bad_option).
+// The soft group gaps of the options, in the form that solve takes. Throws
+// Error(bad_option).
 [[nodiscard]] std::vector<GapPenalty> gap_penalties(const Model& model,
                                                     const StudyPart& edit,
                                                     const DebiasOptions& options);

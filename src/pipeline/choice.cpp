@@ -10,8 +10,9 @@
 namespace fmd::internal {
 namespace {
 
-// Correctness of each row, and of every repaired attribute the chosen gap of each unit (on
-// matched pairs: the favourable score of each row).
+// Whether each row is answered correctly, and the chosen gap of each unit for every
+// repaired attribute. On matched pairs the favourable score of each row stands in place
+// of the gap.
 struct Measured {
   Vector correct;
   std::vector<Vector> gaps;
@@ -44,8 +45,8 @@ Interval mean_interval(const Vector& column, const Matrix& sums, Index at,
   return percentile(column.mean(), std::move(replicates), confidence);
 }
 
-// Value and paired change of each candidate's column against the original's, all candidates
-// in one bootstrap, so that they are compared on the same draws.
+// Value of each candidate's column, and its paired change against the original's. One
+// bootstrap serves all candidates, so that they are compared on the same draws.
 struct Columns {
   std::vector<Interval> value, change;
 };

@@ -59,8 +59,8 @@ struct Clock {
   }
 };
 
-// The model that is given, a network as its last layer on what the others give; or one
-// trained on the train part.
+// The model that is given, or one trained on the train part. Of a network only the last
+// layer is the head: the layers below give its features.
 Model base_model(const CompareInput& input, const CompareRows& rows, const Exec& exec) {
   if (input.model) return cut_layers(*input.model, 1);
   Task task = input.task;

@@ -17,8 +17,9 @@ struct Rate {
   double hits = 0, of = 0;
 };
 
-// Sums of one group. Expected counts where lots are drawn: a drawn decision is yes with the
-// group's mean probability, so that Wilson's and Newcombe's intervals hold for it too.
+// Sums of one group. For methods that decide at random these are expected counts: a
+// random decision is yes with the group's mean probability, so Wilson's and Newcombe's
+// intervals hold for it too.
 struct GroupSums {
   Rate selection, tpr, fpr, accuracy;
 };
@@ -47,7 +48,8 @@ std::vector<GroupSums> group_sums(const AskedPart& part, const Matrix& decision,
 
 using GroupRate = Rate GroupSums::*;
 
-// The largest difference of the reference to another group, as an audit has it.
+// The largest difference between the reference and another group, the same as in an
+// audit.
 Interval largest_difference(const std::vector<GroupSums>& groups, int reference,
                             const std::vector<GroupRate>& rates,
                             const CompareMeasureOptions& o, std::string& reason) {
@@ -122,7 +124,8 @@ Vector correct(const AskedPart& part, const Answers& answers) {
   return out;
 }
 
-// Interval of a mean over rows. Few different values: their counts are resampled.
+// Interval of a mean over rows. Where there are few different values, their counts are
+// resampled.
 Interval mean_interval(const Vector& values, const CompareMeasureOptions& o,
                        const Exec& exec) {
   if (values.size() == 0) return {};
@@ -151,8 +154,8 @@ Interval mean_interval(const Vector& values, const CompareMeasureOptions& o,
   return percentile(mean, std::move(replicates), o.confidence);
 }
 
-// Per row the mean over its pairs of the change of p of the label's class, and of the
-// probability that two questions are decided differently.
+// For each row the means over its pairs of two things: the change of p of the label's
+// class, and the probability that both sides are decided differently.
 void measure_flips(const AskedPart& part, const Told& told, const CompareMeasureOptions& o,
                    const Exec& exec, CompareFigures& figures) {
   std::vector<double> gap, differ, total;
@@ -196,7 +199,7 @@ AskedPart::AskedPart(const Model& model, const Study& from, std::size_t number,
   to = plan.to;
   if (model.backbone->reads(attribute)) {
     flipped = model.backbone->flipped(*study.X, attribute, plan, {});
-  } else {  // the features stay; methods that need the attribute are told another one
+  } else {  // the features stay; only methods that need the attribute see another value
     FeaturePatch nothing;
     nothing.entries.resize(attribute.values.size());
     flipped = make_patched(*study.X, plan.row, nothing, plan.to);

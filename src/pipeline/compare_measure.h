@@ -31,7 +31,7 @@ struct AskedPart {
   BaselineRows cbar;
 };
 
-// What a method said of a part; bar is empty where its flips are not asked for.
+// What a method answered on a part. bar is empty where flips are not needed.
 struct Told {
   Answers c, bar;
 };
@@ -40,16 +40,16 @@ struct CompareMeasureOptions {
   int favorable = -1;
   Index min_group = 100, min_label = 20;
   double confidence = 0.95;
-  Index replicates = 0;  // 0: values alone
+  Index replicates = 0;  // 0: no intervals
 };
 
-// before: the model as it is on the same rows.
+// before: the answers of the unchanged model on the same rows.
 [[nodiscard]] CompareFigures measure_answers(const AskedPart& part, const Told& told,
                                              const Told& before,
                                              const CompareMeasureOptions& options,
                                              const Exec& exec);
 
-// A figure by the name that the rule has. Throws Error(bad_option).
+// A figure by the name of its measure. Throws Error(bad_option).
 [[nodiscard]] const Interval& figure(const CompareFigures& figures,
                                      const std::string& name);
 

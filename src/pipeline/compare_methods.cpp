@@ -31,7 +31,7 @@ Fitted fit_tempered(const CompareGround& g, const Exec& exec) {
                     temper(linear_head(g.model), g.model.theta, T))};
 }
 
-// To the share of favourable labels: what a shift alone does.
+// Shifts to the share of favourable labels: this shows what a shift alone does.
 Fitted fit_shifted(const CompareGround& g, const Exec& exec) {
   const int favorable = g.model.task.favorable_class();
   double labels = 0;
@@ -98,7 +98,7 @@ std::string not_read(const CompareGround& g) {
                    : a.name + " is ranges of a number, which cannot be flipped";
 }
 
-// Why nothing can be done about the column by itself.
+// Why a method cannot change the column itself.
 std::string column_not_read(const CompareGround& g) {
   if (!not_read(g).empty() || head_on_columns(g.model)) return not_read(g);
   return g.study.attributes[g.attribute].name + " is read below the last layer";

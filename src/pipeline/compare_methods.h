@@ -29,8 +29,7 @@ struct CompareMethod {
   std::function<std::vector<BaselineCandidate>(const Exec&)> fit = {};
 };
 
-// Every method that there is, with its reason where it does not apply. The ground must
-// outlive the result.
+// All methods. One that does not apply has a reason. The ground must outlive the result.
 [[nodiscard]] std::vector<CompareMethod> all_methods(const CompareGround& ground);
 
 }  // namespace fmd::internal

@@ -10,7 +10,7 @@
 
 namespace fmd::internal {
 
-// Who is used for what. Rows ascend; no row is used twice.
+// Which rows are used for what. Rows ascend; no row is used twice.
 struct CompareRows {
   AttributeSpec attribute;
   std::vector<Index> train, edit, holdout, test;
@@ -23,13 +23,13 @@ struct CompareRows {
 [[nodiscard]] CompareRows compare_rows(const CompareInput& input,
                                        const CompareOptions& options, std::uint64_t seed);
 
-// The answers of another program to the test rows. Throws Error(bad_data) that names the
-// row that is missing or there twice, and what read_scores() throws.
+// The answers of another program on the test rows. Throws Error(bad_data) that names a
+// row that is missing or occurs twice, and what read_scores() throws.
 [[nodiscard]] Answers outside_scores(const OutsideScores& outside, const Task& task,
                                      const Table& data, const std::vector<Index>& test);
 
-// Its answers to the pairs (row of DATA, value of the attribute), in their order; the pairs
-// of outside must be given. Throws Error(bad_data) that names a pair that is missing.
+// Its answers on the pairs (row of DATA, value of the attribute), in their order.
+// outside.pairs must be given. Throws Error(bad_data) that names a missing pair.
 [[nodiscard]] Answers outside_pair_scores(
     const OutsideScores& outside, const Task& task, const Attribute& attribute,
     const std::vector<std::pair<Index, std::int32_t>>& pairs);

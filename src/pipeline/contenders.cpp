@@ -43,7 +43,7 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
     return control;
   }
   control.model = train_without(before, *train, columns, exec).model;
-  // Only the head is compared: decisions by the original's threshold.
+  // Only the head is compared, so it decides by the original's threshold.
   control.model->task.threshold = before.task.threshold;
   return control;
 }

@@ -7,7 +7,7 @@
 
 namespace fmd::internal {
 
-// The models that stand beside the original and the result, and why one is absent.
+// A model to compare the result with, or the reason why there is none.
 struct Control {
   std::string name, title, reason;
   std::optional<Model> model;
@@ -25,9 +25,9 @@ struct Control {
                                                const AuditOptions& options,
                                                const Exec& exec);
 
-// Flip gap of a two-class head at theta when every pair keeps the secant slope that it had
-// at the model's own parameters: what the quadratic path takes a gap for. Undefined for
-// softmax.
+// Flip gap of a two-class head at theta, if every pair kept the secant slope that it has
+// at the model's own parameters. This is the gap in the sense of the quadratic path.
+// Undefined for softmax.
 [[nodiscard]] Predicted path_gap(const Model& before, const Vector& theta,
                                  const Study& study, const StudyPairs& pairs,
                                  const Exec& exec);

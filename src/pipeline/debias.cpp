@@ -46,7 +46,7 @@ Bytes path_tensors(const DebiasReport& report) {
 }  // namespace
 
 struct DebiasRun::State {
-  Model whole;        // as it came
+  Model whole;        // before the layers are cut
   DebiasInput input;  // its model has the layers to change as its head
   DebiasOptions options;
   Exec exec;
@@ -180,8 +180,8 @@ DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> ori
        {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
     files.reserve(*path);
 
-  // OUT is written first and renamed last: the figures are those of the file as it is read
-  // back.
+  // OUT is written first and renamed last: the figures are measured on the file after it
+  // was read back.
   const Bytes bytes = model_bytes(run.model());
   files.write(names.out, bytes);
   DebiasReport report = run.measure(open_model(files.temporary(names.out)));

@@ -168,6 +168,59 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
   return measure;
 }
 
+}  // namespace
+
+Explanation explain(const Model& model, const Study& data, Study train_rows,
+                    const ExplainOptions& options, const Exec& exec) {
+  require_option(options.check >= 0, "explain", "check", options.check, ">= 0");
+  Explanation result;
+  result.train = std::move(train_rows);
+  const Study& train = result.train;
+  require_labels(data, kExplainLabels);
+  require_labels(train, kExplainLabels);
+  Gatherer gatherer{model, data, exec, {}};
+  for (const std::string& measure : options.measures) gatherer.add(measure);
+  const std::vector<BiasTarget> targets = gatherer.targets();
+
+  InfluenceOptions how;
+  how.curvature.solver = options.solver;
+  how.curvature.l2 = model.note.l2;
+  how.curvature.rows_in_mean = static_cast<double>(train.size());
+  how.curvature.tolerance = options.tolerance != -1 ? options.tolerance
+                            : model.head->linear()  ? 1e-3
+                                                    : 3e-2;
+  how.curvature.damping = {options.damping, options.hessian_on_data};
+  how.curvature.cache = options.cache;
+  if (options.hessian_on_data) how.curvature_rows = data.rows();
+  exec.report("influence of the training rows", 0, 0);
+  InfluenceResult found =
+      influence(*model.head, train.training_rows(), model.theta, targets, how, exec);
+
+  ExplainReport& report = result.report;
+  report.data = data.source;
+  report.train = train.source;
+  report.data_rows = data.size();
+  report.train_rows = train.size();
+  report.known = train.seen;
+  report.task = model.task;
+  report.hessian_source = options.hessian_on_data ? "data" : "train";
+  report.l2 = model.note.l2;
+  report.solve = found.solve;
+  report.relative_gradient = found.relative_gradient;
+  report.at_optimum = found.at_optimum();
+  report.seed = exec.seed;
+  how.curvature_rows = {};
+  how.curvature.damping.external = false;
+  for (std::size_t j = 0; j < targets.size(); ++j)
+    report.measures.push_back(describe(gatherer.asked[j], targets[j], found.value[j],
+                                       column(found.change, j), model, train, options, how,
+                                       exec));
+  result.change = std::move(found.change);
+  return result;
+}
+
+namespace {
+
 // Rows are written in the order of their changes. Sorting all of them at once would jump
 // around in memory. Instead the changes are divided into ranges, and one range after the
 // other is gathered, sorted and written.
@@ -276,55 +329,6 @@ class Writer {
 };
 
 }  // namespace
-
-Explanation explain(const Model& model, const Study& data, Study train_rows,
-                    const ExplainOptions& options, const Exec& exec) {
-  require_option(options.check >= 0, "explain", "check", options.check, ">= 0");
-  Explanation result;
-  result.train = std::move(train_rows);
-  const Study& train = result.train;
-  require_labels(data, kExplainLabels);
-  require_labels(train, kExplainLabels);
-  Gatherer gatherer{model, data, exec, {}};
-  for (const std::string& measure : options.measures) gatherer.add(measure);
-  const std::vector<BiasTarget> targets = gatherer.targets();
-
-  InfluenceOptions how;
-  how.curvature.solver = options.solver;
-  how.curvature.l2 = model.note.l2;
-  how.curvature.rows_in_mean = static_cast<double>(train.size());
-  how.curvature.tolerance = options.tolerance != -1 ? options.tolerance
-                            : model.head->linear()  ? 1e-3
-                                                    : 3e-2;
-  how.curvature.damping = {options.damping, options.hessian_on_data};
-  how.curvature.cache = options.cache;
-  if (options.hessian_on_data) how.curvature_rows = data.rows();
-  exec.report("influence of the training rows", 0, 0);
-  InfluenceResult found =
-      influence(*model.head, train.training_rows(), model.theta, targets, how, exec);
-
-  ExplainReport& report = result.report;
-  report.data = data.source;
-  report.train = train.source;
-  report.data_rows = data.size();
-  report.train_rows = train.size();
-  report.known = train.seen;
-  report.task = model.task;
-  report.hessian_source = options.hessian_on_data ? "data" : "train";
-  report.l2 = model.note.l2;
-  report.solve = found.solve;
-  report.relative_gradient = found.relative_gradient;
-  report.at_optimum = found.at_optimum();
-  report.seed = exec.seed;
-  how.curvature_rows = {};
-  how.curvature.damping.external = false;
-  for (std::size_t j = 0; j < targets.size(); ++j)
-    report.measures.push_back(describe(gatherer.asked[j], targets[j], found.value[j],
-                                       column(found.change, j), model, train, options, how,
-                                       exec));
-  result.change = std::move(found.change);
-  return result;
-}
 
 void Explanation::write_csv(const std::function<void(std::string_view)>& sink,
                             const Exec& exec) const {

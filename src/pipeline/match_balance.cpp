@@ -59,7 +59,7 @@ class Balance {
     line.second = input_.attribute->values[at(other)];
     const double unit = std::sqrt((first.variance() + second.variance()) / 2);
     if (first.n == 0 || second.n == 0) return line;
-    // Without any spread only equal means can be told in units of it.
+    // Without any spread there is no unit: only equal means have a known difference, 0.
     if (unit == 0) {
       if (first.mean == second.mean) line.before = line.after = 0;
       return line;

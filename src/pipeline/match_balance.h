@@ -7,9 +7,9 @@
 
 namespace fmd::internal {
 
-// Every column (of a category: every level) of the groups that were matched: the value
-// that is compared against, or the largest group, and the other one that is furthest from
-// it before matching.
+// One line for every column, and for every level of a category. It compares two of the
+// matched groups: the reference (or the largest group), and the group that is furthest
+// from it before matching.
 [[nodiscard]] std::vector<BalanceLine> balance(const MatchPlan& plan,
                                                const MatchInput& input);
 

@@ -6,11 +6,12 @@
 
 namespace fmd::internal {
 
-// Consistency between matched pairs fights what makes two persons different and ends where
-// it began. On them the repair is instead: labels on all edit rows, every cell of label x
-// attribute of equal weight, + mu/2 |theta - theta0|^2 + gamma (TPR gap^2 + FPR gap^2) on
-// soft scores. The candidates are a grid of mu and gamma. Throws Error(bad_data: a cell of
-// label x value is empty; bad_option: no favourable class).
+// Consistency between matched pairs would remove what makes two persons different, and it
+// hardly changes the gap. So matched pairs have another repair: it fits the labels of all
+// edit rows, with the same total weight for every cell of label x attribute, + mu/2
+// |theta - theta0|^2 + gamma (TPR gap^2 + FPR gap^2) on soft scores. The candidates are a
+// grid of mu and gamma. Throws Error(bad_data: a cell of label x value is empty;
+// bad_option: no favourable class).
 [[nodiscard]] Candidates match_candidates(const CandidateInput& input,
                                           const DebiasOptions& options, const Exec& exec);
 
@@ -19,7 +20,8 @@ namespace fmd::internal {
 [[nodiscard]] bool repairs_matched(const StudyPart& part, const Task& task,
                                    const DebiasOptions& options);
 
-// What is chosen by: the target's measure, else co, or for matched pairs the one below.
+// The measure that the choice goes by: the target's, or without a target co; for matched
+// pairs kOddsMeasure.
 inline constexpr const char* kOddsMeasure = "equalized_odds_soft";
 [[nodiscard]] std::string chosen_measure(const DebiasOptions& options, bool matched);
 

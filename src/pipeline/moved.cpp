@@ -137,7 +137,7 @@ void differences_moved(const Scored& before, const Scored& after, const Study& s
   }
 }
 
-// How well the score tells the attribute's reference value from the rest.
+// How well the score separates the attribute's reference value from the other values.
 void auc_moved(const Scored& before, const Scored& after, const Attribute& attribute,
                std::vector<MeasureMove>& moves) {
   if (before.favorable < 0) return;

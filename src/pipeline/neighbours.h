@@ -5,7 +5,8 @@
 
 namespace fmd::internal {
 
-// Consistency and flip tests by the k nearest rows in the model's features, as they are.
+// Consistency and flip tests by the k nearest rows, in the model's features without
+// scaling.
 void add_neighbours(const Study& study, const Scored& scored, const AuditOptions& options,
                     const Exec& exec, AuditReport& report);
 

@@ -8,8 +8,8 @@
 
 namespace fmd::internal {
 
-// A table whose rows all have a label. Throws Error(bad_value) that names the first
-// without.
+// A table whose rows all have a label. Throws Error(bad_value) that names the first row
+// without one.
 [[nodiscard]] Study labelled_study(const Model& model, Table table,
                                    const std::string& sha256, const Exec& exec);
 
@@ -26,9 +26,9 @@ struct RepairParts {
   std::vector<std::size_t> repaired;  // positions in data.attributes
   StudyPart edit, holdout;
 
-  // A hold-out that is part of DATA is audited as a table of its own.
+  // The hold-out as a table: a hold-out that is part of DATA is audited alone.
   [[nodiscard]] Study holdout_study(const Model& model, const Exec& exec) const;
-  // What the receipt says of every file.
+  // What the receipt says about every file.
   [[nodiscard]] std::vector<DataNote> notes(const DebiasInput& input,
                                             const Exec& exec) const;
 };

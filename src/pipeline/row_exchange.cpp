@@ -49,7 +49,8 @@ std::vector<Index> row_counts(Index rows, const DebiasOptions& options) {
   return counts;
 }
 
-// As many as there are of `wanted`; a number that was asked for must be there.
+// At most `wanted`, fewer where there are not so many. A number that was asked for must
+// be reached.
 Index taken(Index wanted, Index available, const DebiasOptions& options) {
   const bool asked = options.newton.rows == wanted || options.at.rows == wanted;
   if (available > 0 && (wanted <= available || !asked)) return std::min(wanted, available);
@@ -102,7 +103,7 @@ RowExchanges make_row_exchanges(const CandidateInput& input, const DebiasOptions
     if (!exchanges.all.empty() && exchanges.all.back().K == exchange.K) break;
     exchange.study = input.train;
     exchange.rows.assign(harmful.begin(), harmful.begin() + exchange.K);
-    // The ranking decides who is in, not the order of sums: rows in the file's order.
+    // The ranking decides which rows are in. Sums go in the file's order.
     std::sort(exchange.rows.begin(), exchange.rows.end());
     if (options.method == "replace") exchange.pairs = flips_of(input, exchange.rows, exec);
     exchanges.all.push_back(std::move(exchange));

@@ -36,312 +36,6 @@ Attribute few_numbers(const Attribute& ranges, const std::set<double>& numbers) 
   return attribute;
 }
 
-std::vector<Index> block_rows(Index block, Index rows) {
-  std::vector<Index> result;
-  for (Index row = block * kBlockRows; row < std::min(rows, (block + 1) * kBlockRows);
-       ++row)
-    result.push_back(row);
-  return result;
-}
-
-Matrix probabilities_of(const Model& model, const Features& X) {
-  return all_probabilities(*model.head, {.X = &X, .y = {}, .weight = {}, .subset = {}},
-                           model.theta, {});
-}
-
-// |dp/da| times the deviation, of rows that have the number.
-void add_slopes(const Model& model, const Table& table, const Features& X,
-                const Attribute& attribute, const std::vector<Index>& rows, const Matrix& p,
-                FlipSums& sums) {
-  const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
-  if (column->kind != ColumnKind::number) return;
-  const Matrix slopes =
-      all_input_slopes(*model.head, {.X = &X, .y = {}, .weight = {}, .subset = {}},
-                       model.theta, column->first, {});
-  const std::vector<double>& numbers = table.column(column->name).numbers;
-  for (Index i = 0; i < p.rows(); ++i) {
-    if (std::isnan(numbers[to_size(rows[to_size(i)])])) continue;
-    const Eigen::RowVectorXd du = slopes.row(i);
-    double change = 0;
-    if (du.size() == 1) {
-      change = p(i, 0) * p(i, 1) * std::abs(du(0));
-    } else {
-      const double mean = p.row(i).dot(du);
-      for (Index k = 0; k < du.size(); ++k) change += p(i, k) * std::abs(du(k) - mean) / 2;
-    }
-    sums.rows += 1;
-    sums.change += change;
-    sums.square += change * change;
-  }
-}
-
-// Mean over a row's pairs of the change, and of whether the answer is another one.
-void add_flips(const Model& model, const Features& X, const Attribute& attribute,
-               const std::vector<Index>& rows, const Matrix& p, FlipSums& sums) {
-  PairPlan plan = flip_plan(attribute, rows);
-  if (plan.size() == 0) return;
-  for (Index& row : plan.row) row -= rows.front();  // X has the block's rows alone
-  const auto Xbar = model.backbone->flipped(X, attribute, plan, {});
-  const Matrix pbar = probabilities_of(model, *Xbar);
-  const std::vector<std::int32_t> is = decide(pbar, model.task.threshold),
-                                  was = decide(p, model.task.threshold);
-  for (std::size_t i = 0; i < plan.row.size();) {
-    const Index own = plan.row[i];
-    double change = 0, flipped = 0, pairs = 0;
-    for (; i < plan.row.size() && plan.row[i] == own; ++i, ++pairs) {
-      change += (pbar.row(static_cast<Index>(i)) - p.row(own)).lpNorm<1>() / 2;
-      flipped += is[i] != was[to_size(own)] ? 1 : 0;
-    }
-    sums.rows += 1;
-    sums.change += change / pairs;
-    sums.square += change / pairs * (change / pairs);
-    sums.flipped += flipped / pairs;
-  }
-}
-
-void set_flips(const Model& model, const ScanFlips& flips,
-               const std::vector<Attribute>& attributes, double confidence,
-               ScanReport& report) {
-  Index read = 0;
-  for (const Attribute& a : attributes) read += model.backbone->reads(a);
-  for (std::size_t a = 0; a < attributes.size(); ++a) {
-    const Attribute& attribute = attributes[a];
-    const auto suspect =
-        std::find_if(report.columns.begin(), report.columns.end(),
-                     [&](const ScanSuspect& s) { return s.name == attribute.name; });
-    suspect->reads = model.backbone->reads(attribute) ? Reads::yes : Reads::no;
-    if (suspect->reads == Reads::no) continue;
-    const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
-    const FlipSums& sums = flips.of[a];
-    if (sums.rows == 0) continue;
-    ScanFlip flip;
-    flip.kind = attribute.flips() ? "flip" : "slope";
-    flip.rows = static_cast<Index>(sums.rows);
-    flip.values = std::ssize(attribute.values);
-    flip.change = sums.mean_change(
-        report.adjust == Adjust::none ? confidence : adjusted_confidence(confidence, read));
-    if (attribute.flips()) flip.flip_rate = sums.flipped / sums.rows;
-    if (!attribute.flips()) flip.deviation = column->scale;
-    suspect->flip = flip;
-  }
-}
-
-// The sums of a part of the rows, which begins with block `first` of all.
-Partial<ScanFlips> flips_part(const Model& model, const Table& table,
-                              const std::vector<Attribute>& attributes, Index first,
-                              const Exec& exec) {
-  std::vector<Attribute> coded = attributes;
-  for (Attribute& attribute : coded)
-    if (attribute.flips()) read_codes(attribute, table, attribute.code);
-  const auto add = [&](ScanFlips& state, Index block) {
-    const std::vector<Index> rows = block_rows(block - first, table.rows());
-    const auto X = model.backbone->features(table, rows, {});
-    const Matrix p = probabilities_of(model, *X);
-    for (std::size_t a = 0; a < coded.size(); ++a) {
-      if (!model.backbone->reads(coded[a])) continue;
-      if (coded[a].flips()) {
-        add_flips(model, *X, coded[a], rows, p, state.of[a]);
-      } else {
-        add_slopes(model, table, *X, coded[a], rows, p, state.of[a]);
-      }
-    }
-  };
-  return reduce_part<ScanFlips>(
-      first, first + block_count(table.rows()),
-      [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, exec);
-}
-
-void require_favorable(int favorable) {
-  if (favorable >= 0) return;
-  throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
-              "say which label is good for the person: --favorable VALUE");
-}
-
-// The second look of a scan at the rows, block after block: counts of every suspect and of
-// any two, and, where there is a model, what flipping each does.
-class ScanPass {
- public:
-  // model: null for scores of another program. All must outlive the pass. Throws
-  // Error(bad_option) when no class is favourable, Error(bad_data) without suspects.
-  ScanPass(const Model* model, const Task& task, const SuspectSurvey::Suspects& suspects,
-           const std::string& source);
-
-  // Blocks in order, each but the last of whole blocks of kBlockRows rows.
-  void add(const Table& block, const Scored& scored, const Exec& exec);
-
-  [[nodiscard]] ScanReport finish(const ScanOptions& options) &&;
-
- private:
-  const Model* model_;
-  const Task& task_;
-  const SuspectSurvey::Suspects& suspects_;
-  std::string source_;
-  ScanCounts counts_;
-  Partial<ScanFlips> flips_;
-  std::vector<std::vector<std::int32_t>> groups_;
-  Index rows_ = 0;
-  bool labelled_ = false;
-};
-
-ScanPass::ScanPass(const Model* model, const Task& task,
-                   const SuspectSurvey::Suspects& suspects, const std::string& source)
-    : model_(model), task_(task), suspects_(suspects), source_(source) {
-  require_favorable(task.favorable_class());
-  if (suspects.attributes.empty()) {
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{}: no column divides the rows into few groups", source),
-                "name columns: --scan-columns a,b,c");
-  }
-  std::vector<Index> groups;
-  for (const Attribute& a : suspects.attributes) groups.push_back(std::ssize(a.groups));
-  counts_ = ScanCounts(std::move(groups));
-  groups_.resize(suspects.attributes.size());
-}
-
-void ScanPass::add(const Table& block, const Scored& scored, const Exec& exec) {
-  require_favorable(scored.favorable);
-  for (std::size_t a = 0; a < groups_.size(); ++a)
-    read_groups(suspects_.attributes[a], block, groups_[a]);
-  counts_.add(groups_, scan_outcomes(scored), exec);
-  if (model_ != nullptr && block.rows() > 0)
-    flips_.merge(
-        flips_part(*model_, block, suspects_.attributes, rows_ / kBlockRows, exec));
-  rows_ += block.rows();
-  labelled_ = scored.labelled();
-}
-
-ScanReport ScanPass::finish(const ScanOptions& options) && {
-  const std::vector<Attribute>& attributes = suspects_.attributes;
-  ScanReport report = scan_report(attributes, counts_, task_, options);
-  report.rows = rows_;
-  report.labelled = labelled_;
-  report.data = source_;
-  report.left_out = suspects_.left_out;
-  if (model_ == nullptr) return report;
-  if (!flips_.empty())
-    set_flips(*model_, std::move(flips_).finish(), attributes, options.confidence, report);
-  report.kind = kind_of(*model_);
-  return report;
-}
-
-// Columns of scores that are no suspects.
-std::vector<std::string> score_columns(const Task& task) {
-  std::vector<std::string> names = {"p", "score", "fmd_row", "predicted"};
-  for (const std::string& name : task.classes) names.push_back("p_" + name);
-  return names;
-}
-
-constexpr std::size_t kMostTexts = 256;  // a column with more divides into too many groups
-
-// A first look at a file, in a dictionary of bounded size.
-class FileSurvey {
- public:
-  FileSurvey(const std::string& file, const CsvOptions& csv, const Task& task,
-             const ScanOptions& options, std::vector<std::string> others)
-      : file_(file),
-        csv_(csv),
-        task_(task),
-        options_(options),
-        others_(std::move(others)) {}
-
-  // Also leaves the kinds of the columns that were looked at in types().
-  SuspectSurvey::Suspects run(const Exec& exec) {
-    choose(exec);
-    for (;;) {
-      SuspectSurvey survey(task_, options_, others_);
-      if (!look(survey, exec)) continue;
-      return in_file_order(survey.finish());
-    }
-  }
-
-  [[nodiscard]] const std::map<std::string, ColumnKind>& types() const {
-    return csv_.types;
-  }
-
- private:
-  [[nodiscard]] bool asked(const std::string& name) const {
-    if (name == task_.label) return false;
-    if (!options_.columns.empty())
-      return std::find(options_.columns.begin(), options_.columns.end(), name) !=
-             options_.columns.end();
-    return name != task_.weight && name != task_.id &&
-           std::find(others_.begin(), others_.end(), name) == others_.end();
-  }
-
-  // Which columns to look at, from the first rows. Columns that cannot be suspects are left
-  // out. The survey reports wrong names; for that it needs at least one column.
-  void choose(const Exec& exec) {
-    TableStream stream = TableStream::open(file_, csv_, exec);
-    names_ = stream.names();
-    for (const std::string& name : names_)
-      if (asked(name)) keep_.push_back(name);
-    if (keep_.empty()) keep_ = names_;
-    Table block;
-    if (!stream.next(block)) return;
-    for (const Column& column : block.columns) csv_.types[column.name] = column.kind;
-    drop_crowded(block);
-  }
-
-  // One pass. False: some columns turned out to have too many texts and are dropped.
-  bool look(SuspectSurvey& survey, const Exec& exec) {
-    csv_.keep = keep_;
-    TableStream stream = TableStream::open(file_, csv_, exec);
-    Index rows = 0;
-    for (Table block; stream.next(block);) {
-      if (drop_crowded(block)) return false;
-      survey.add(block);
-      exec.report("looking at " + file_, rows += block.rows(), 0);
-    }
-    return true;
-  }
-
-  // The last column stays, crowded or not: a table needs one.
-  bool drop_crowded(const Table& block) {
-    bool dropped = false;
-    for (const Column& column : block.columns) {
-      const bool kept = std::find(keep_.begin(), keep_.end(), column.name) != keep_.end();
-      if (!kept || column.levels.size() <= kMostTexts || keep_.size() < 2) continue;
-      std::erase(keep_, column.name);
-      std::erase(options_.columns, column.name);
-      crowded_.push_back(column.name);
-      dropped = true;
-    }
-    return dropped;
-  }
-
-  // The order in which the columns would stand if none had been dropped.
-  SuspectSurvey::Suspects in_file_order(SuspectSurvey::Suspects found) const {
-    for (const std::string& name : crowded_)
-      found.left_out.push_back({name, "more than 256 values"});
-    const auto place = [&](const ScanReport::LeftOut& one) {
-      return std::find(names_.begin(), names_.end(), one.column) - names_.begin();
-    };
-    std::stable_sort(found.left_out.begin(), found.left_out.end(),
-                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
-    return found;
-  }
-
-  std::string file_;
-  CsvOptions csv_;
-  const Task& task_;
-  ScanOptions options_;
-  std::vector<std::string> others_, names_, keep_, crowded_;
-};
-
-// Columns of the second look: suspects and what scores them.
-CsvOptions second_look(const FileSurvey& survey, const CsvOptions& csv, const Task& task,
-                       const SuspectSurvey::Suspects& suspects,
-                       std::vector<std::string> more) {
-  CsvOptions options = csv;
-  for (const auto& [name, kind] : survey.types()) options.types[name] = kind;
-  for (const Attribute& a : suspects.attributes) more.push_back(a.columns[0]);
-  if (!task.label.empty()) more.push_back(task.label);
-  std::sort(more.begin(), more.end());
-  more.erase(std::unique(more.begin(), more.end()), more.end());
-  options.keep = std::move(more);
-  return options;
-}
-
 }  // namespace
 
 SuspectSurvey::SuspectSurvey(const Task& task, ScanOptions options,
@@ -424,6 +118,125 @@ SuspectSurvey::Suspects SuspectSurvey::finish() const {
   return result;
 }
 
+namespace {
+
+std::vector<Index> block_rows(Index block, Index rows) {
+  std::vector<Index> result;
+  for (Index row = block * kBlockRows; row < std::min(rows, (block + 1) * kBlockRows);
+       ++row)
+    result.push_back(row);
+  return result;
+}
+
+Matrix probabilities_of(const Model& model, const Features& X) {
+  return all_probabilities(*model.head, {.X = &X, .y = {}, .weight = {}, .subset = {}},
+                           model.theta, {});
+}
+
+// |dp/da| times the deviation, of rows that have the number.
+void add_slopes(const Model& model, const Table& table, const Features& X,
+                const Attribute& attribute, const std::vector<Index>& rows, const Matrix& p,
+                FlipSums& sums) {
+  const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
+  if (column->kind != ColumnKind::number) return;
+  const Matrix slopes =
+      all_input_slopes(*model.head, {.X = &X, .y = {}, .weight = {}, .subset = {}},
+                       model.theta, column->first, {});
+  const std::vector<double>& numbers = table.column(column->name).numbers;
+  for (Index i = 0; i < p.rows(); ++i) {
+    if (std::isnan(numbers[to_size(rows[to_size(i)])])) continue;
+    const Eigen::RowVectorXd du = slopes.row(i);
+    double change = 0;
+    if (du.size() == 1) {
+      change = p(i, 0) * p(i, 1) * std::abs(du(0));
+    } else {
+      const double mean = p.row(i).dot(du);
+      for (Index k = 0; k < du.size(); ++k) change += p(i, k) * std::abs(du(k) - mean) / 2;
+    }
+    sums.rows += 1;
+    sums.change += change;
+    sums.square += change * change;
+  }
+}
+
+// Mean over a row's pairs of the change, and of whether the answer is another one.
+void add_flips(const Model& model, const Features& X, const Attribute& attribute,
+               const std::vector<Index>& rows, const Matrix& p, FlipSums& sums) {
+  PairPlan plan = flip_plan(attribute, rows);
+  if (plan.size() == 0) return;
+  for (Index& row : plan.row) row -= rows.front();  // X has only the block's rows
+  const auto Xbar = model.backbone->flipped(X, attribute, plan, {});
+  const Matrix pbar = probabilities_of(model, *Xbar);
+  const std::vector<std::int32_t> is = decide(pbar, model.task.threshold),
+                                  was = decide(p, model.task.threshold);
+  for (std::size_t i = 0; i < plan.row.size();) {
+    const Index own = plan.row[i];
+    double change = 0, flipped = 0, pairs = 0;
+    for (; i < plan.row.size() && plan.row[i] == own; ++i, ++pairs) {
+      change += (pbar.row(static_cast<Index>(i)) - p.row(own)).lpNorm<1>() / 2;
+      flipped += is[i] != was[to_size(own)] ? 1 : 0;
+    }
+    sums.rows += 1;
+    sums.change += change / pairs;
+    sums.square += change / pairs * (change / pairs);
+    sums.flipped += flipped / pairs;
+  }
+}
+
+void set_flips(const Model& model, const ScanFlips& flips,
+               const std::vector<Attribute>& attributes, double confidence,
+               ScanReport& report) {
+  Index read = 0;
+  for (const Attribute& a : attributes) read += model.backbone->reads(a);
+  for (std::size_t a = 0; a < attributes.size(); ++a) {
+    const Attribute& attribute = attributes[a];
+    const auto suspect =
+        std::find_if(report.columns.begin(), report.columns.end(),
+                     [&](const ScanSuspect& s) { return s.name == attribute.name; });
+    suspect->reads = model.backbone->reads(attribute) ? Reads::yes : Reads::no;
+    if (suspect->reads == Reads::no) continue;
+    const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
+    const FlipSums& sums = flips.of[a];
+    if (sums.rows == 0) continue;
+    ScanFlip flip;
+    flip.kind = attribute.flips() ? "flip" : "slope";
+    flip.rows = static_cast<Index>(sums.rows);
+    flip.values = std::ssize(attribute.values);
+    flip.change = sums.mean_change(
+        report.adjust == Adjust::none ? confidence : adjusted_confidence(confidence, read));
+    if (attribute.flips()) flip.flip_rate = sums.flipped / sums.rows;
+    if (!attribute.flips()) flip.deviation = column->scale;
+    suspect->flip = flip;
+  }
+}
+
+// The sums of a part of the rows, which begins with block `first` of all.
+Partial<ScanFlips> flips_part(const Model& model, const Table& table,
+                              const std::vector<Attribute>& attributes, Index first,
+                              const Exec& exec) {
+  std::vector<Attribute> coded = attributes;
+  for (Attribute& attribute : coded)
+    if (attribute.flips()) read_codes(attribute, table, attribute.code);
+  const auto add = [&](ScanFlips& state, Index block) {
+    const std::vector<Index> rows = block_rows(block - first, table.rows());
+    const auto X = model.backbone->features(table, rows, {});
+    const Matrix p = probabilities_of(model, *X);
+    for (std::size_t a = 0; a < coded.size(); ++a) {
+      if (!model.backbone->reads(coded[a])) continue;
+      if (coded[a].flips()) {
+        add_flips(model, *X, coded[a], rows, p, state.of[a]);
+      } else {
+        add_slopes(model, table, *X, coded[a], rows, p, state.of[a]);
+      }
+    }
+  };
+  return reduce_part<ScanFlips>(
+      first, first + block_count(table.rows()),
+      [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, exec);
+}
+
+}  // namespace
+
 void ScanFlips::merge(const ScanFlips& other) {
   if (of.size() != other.of.size())
     throw Error(ErrorKind::bad_shape, "scan: flips of other columns cannot be merged");
@@ -454,6 +267,90 @@ ScanFlips scan_flips(const Model& model, const Table& table,
   return flips_part(model, table, attributes, 0, exec).finish();
 }
 
+namespace {
+
+void require_favorable(int favorable) {
+  if (favorable >= 0) return;
+  throw Error(ErrorKind::bad_option, "scan: the task names no favourable class",
+              "say which label is good for the person: --favorable VALUE");
+}
+
+// The second look of a scan at the rows, block after block: counts of every suspect and of
+// any two, and, where there is a model, what flipping each does.
+class ScanPass {
+ public:
+  // model: null for scores of another program. All must outlive the pass. Throws
+  // Error(bad_option) when no class is favourable, Error(bad_data) without suspects.
+  ScanPass(const Model* model, const Task& task, const SuspectSurvey::Suspects& suspects,
+           const std::string& source);
+
+  // Blocks come in order. All but the last have a multiple of kBlockRows rows.
+  void add(const Table& block, const Scored& scored, const Exec& exec);
+
+  [[nodiscard]] ScanReport finish(const ScanOptions& options) &&;
+
+ private:
+  const Model* model_;
+  const Task& task_;
+  const SuspectSurvey::Suspects& suspects_;
+  std::string source_;
+  ScanCounts counts_;
+  Partial<ScanFlips> flips_;
+  std::vector<std::vector<std::int32_t>> groups_;
+  Index rows_ = 0;
+  bool labelled_ = false;
+};
+
+ScanPass::ScanPass(const Model* model, const Task& task,
+                   const SuspectSurvey::Suspects& suspects, const std::string& source)
+    : model_(model), task_(task), suspects_(suspects), source_(source) {
+  require_favorable(task.favorable_class());
+  if (suspects.attributes.empty()) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}: no column divides the rows into few groups", source),
+                "name columns: --scan-columns a,b,c");
+  }
+  std::vector<Index> groups;
+  for (const Attribute& a : suspects.attributes) groups.push_back(std::ssize(a.groups));
+  counts_ = ScanCounts(std::move(groups));
+  groups_.resize(suspects.attributes.size());
+}
+
+void ScanPass::add(const Table& block, const Scored& scored, const Exec& exec) {
+  require_favorable(scored.favorable);
+  for (std::size_t a = 0; a < groups_.size(); ++a)
+    read_groups(suspects_.attributes[a], block, groups_[a]);
+  counts_.add(groups_, scan_outcomes(scored), exec);
+  if (model_ != nullptr && block.rows() > 0)
+    flips_.merge(
+        flips_part(*model_, block, suspects_.attributes, rows_ / kBlockRows, exec));
+  rows_ += block.rows();
+  labelled_ = scored.labelled();
+}
+
+ScanReport ScanPass::finish(const ScanOptions& options) && {
+  const std::vector<Attribute>& attributes = suspects_.attributes;
+  ScanReport report = scan_report(attributes, counts_, task_, options);
+  report.rows = rows_;
+  report.labelled = labelled_;
+  report.data = source_;
+  report.left_out = suspects_.left_out;
+  if (model_ == nullptr) return report;
+  if (!flips_.empty())
+    set_flips(*model_, std::move(flips_).finish(), attributes, options.confidence, report);
+  report.kind = kind_of(*model_);
+  return report;
+}
+
+// Columns of a file of scores that are not suspects.
+std::vector<std::string> score_columns(const Task& task) {
+  std::vector<std::string> names = {"p", "score", "fmd_row", "predicted"};
+  for (const std::string& name : task.classes) names.push_back("p_" + name);
+  return names;
+}
+
+}  // namespace
+
 ScanReport scan_model(const Model& model, const Study& study, const ScanOptions& options,
                       const Exec& exec) {
   SuspectSurvey survey(model.task, options);
@@ -475,6 +372,121 @@ ScanReport scan_files(const Table& scores, const Scored& scored, const Task& tas
   pass.add(scores, scored, exec);
   return std::move(pass).finish(options);
 }
+
+namespace {
+
+constexpr std::size_t kMostTexts = 256;  // a column with more divides into too many groups
+
+// A first look at a file, in a dictionary of bounded size.
+class FileSurvey {
+ public:
+  FileSurvey(const std::string& file, const CsvOptions& csv, const Task& task,
+             const ScanOptions& options, std::vector<std::string> others)
+      : file_(file),
+        csv_(csv),
+        task_(task),
+        options_(options),
+        others_(std::move(others)) {}
+
+  // Also leaves the kinds of the columns that were looked at in types().
+  SuspectSurvey::Suspects run(const Exec& exec) {
+    choose(exec);
+    for (;;) {
+      SuspectSurvey survey(task_, options_, others_);
+      if (!look(survey, exec)) continue;
+      return in_file_order(survey.finish());
+    }
+  }
+
+  [[nodiscard]] const std::map<std::string, ColumnKind>& types() const {
+    return csv_.types;
+  }
+
+ private:
+  [[nodiscard]] bool asked(const std::string& name) const {
+    if (name == task_.label) return false;
+    if (!options_.columns.empty())
+      return std::find(options_.columns.begin(), options_.columns.end(), name) !=
+             options_.columns.end();
+    return name != task_.weight && name != task_.id &&
+           std::find(others_.begin(), others_.end(), name) == others_.end();
+  }
+
+  // Which columns to look at, from the first rows. Columns that cannot be suspects are left
+  // out. The survey reports wrong names; for that it needs at least one column.
+  void choose(const Exec& exec) {
+    TableStream stream = TableStream::open(file_, csv_, exec);
+    names_ = stream.names();
+    for (const std::string& name : names_)
+      if (asked(name)) keep_.push_back(name);
+    if (keep_.empty()) keep_ = names_;
+    Table block;
+    if (!stream.next(block)) return;
+    for (const Column& column : block.columns) csv_.types[column.name] = column.kind;
+    drop_crowded(block);
+  }
+
+  // One pass. False: some columns turned out to have too many texts and are dropped.
+  bool look(SuspectSurvey& survey, const Exec& exec) {
+    csv_.keep = keep_;
+    TableStream stream = TableStream::open(file_, csv_, exec);
+    Index rows = 0;
+    for (Table block; stream.next(block);) {
+      if (drop_crowded(block)) return false;
+      survey.add(block);
+      exec.report("looking at " + file_, rows += block.rows(), 0);
+    }
+    return true;
+  }
+
+  // The last column stays even when it is crowded: a table needs one.
+  bool drop_crowded(const Table& block) {
+    bool dropped = false;
+    for (const Column& column : block.columns) {
+      const bool kept = std::find(keep_.begin(), keep_.end(), column.name) != keep_.end();
+      if (!kept || column.levels.size() <= kMostTexts || keep_.size() < 2) continue;
+      std::erase(keep_, column.name);
+      std::erase(options_.columns, column.name);
+      crowded_.push_back(column.name);
+      dropped = true;
+    }
+    return dropped;
+  }
+
+  // The order in which the columns would stand if none had been dropped.
+  SuspectSurvey::Suspects in_file_order(SuspectSurvey::Suspects found) const {
+    for (const std::string& name : crowded_)
+      found.left_out.push_back({name, "more than 256 values"});
+    const auto place = [&](const ScanReport::LeftOut& one) {
+      return std::find(names_.begin(), names_.end(), one.column) - names_.begin();
+    };
+    std::stable_sort(found.left_out.begin(), found.left_out.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    return found;
+  }
+
+  std::string file_;
+  CsvOptions csv_;
+  const Task& task_;
+  ScanOptions options_;
+  std::vector<std::string> others_, names_, keep_, crowded_;
+};
+
+// Columns of the second look: suspects and what scores them.
+CsvOptions second_look(const FileSurvey& survey, const CsvOptions& csv, const Task& task,
+                       const SuspectSurvey::Suspects& suspects,
+                       std::vector<std::string> more) {
+  CsvOptions options = csv;
+  for (const auto& [name, kind] : survey.types()) options.types[name] = kind;
+  for (const Attribute& a : suspects.attributes) more.push_back(a.columns[0]);
+  if (!task.label.empty()) more.push_back(task.label);
+  std::sort(more.begin(), more.end());
+  more.erase(std::unique(more.begin(), more.end()), more.end());
+  options.keep = std::move(more);
+  return options;
+}
+
+}  // namespace
 
 ScanReport scan_model_file(const Model& model, const std::string& file,
                            const ScanOptions& options, const Exec& exec) {

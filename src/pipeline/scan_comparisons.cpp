@@ -18,6 +18,115 @@ namespace {
 
 constexpr double kMostCounts = 2e7;  // of all suspects and pairs: 160 MB
 
+}  // namespace
+
+ScanCounts::ScanCounts(std::vector<Index> groups) : groups_(std::move(groups)) {
+  double cells = 0, ones = 0;
+  for (const Index g : groups_) {
+    if (g < 1) throw Error(ErrorKind::bad_option, "scan: a suspect has no groups");
+    cells += static_cast<double>(g) * (1 + ones);
+    ones += static_cast<double>(g);
+  }
+  if (!(cells * static_cast<double>(kOutcomes) <= kMostCounts)) {
+    throw Error(ErrorKind::bad_option,
+                fmt::format("scan: {} columns have {:.3g} cells with all intersections",
+                            groups_.size(), cells),
+                "name fewer columns: --scan-columns a,b,c");
+  }
+  std::size_t at = 0;
+  const auto next = [&](Index cell_count) {
+    start_.push_back(at);
+    at += to_size(cell_count) * kOutcomes;
+  };
+  for (const Index g : groups_) next(g);
+  for (std::size_t a = 0; a < groups_.size(); ++a)
+    for (std::size_t b = a + 1; b < groups_.size(); ++b) next(groups_[a] * groups_[b]);
+  start_.push_back(at);
+  counts_.assign(at, 0);
+}
+
+std::size_t ScanCounts::place(std::size_t a, std::size_t b) const {
+  const std::size_t n = groups_.size();
+  return n + a * n - a * (a + 1) / 2 + (b - a - 1);
+}
+
+std::span<const Index> ScanCounts::one(std::size_t a) const {
+  return {counts_.data() + start_[a], start_[a + 1] - start_[a]};
+}
+
+std::span<const Index> ScanCounts::two(std::size_t a, std::size_t b) const {
+  const std::size_t p = place(a, b);
+  return {counts_.data() + start_[p], start_[p + 1] - start_[p]};
+}
+
+void ScanCounts::add(const std::vector<std::vector<std::int32_t>>& group,
+                     std::span<const std::uint8_t> outcome, const Exec& exec) {
+  if (group.size() != groups_.size())
+    throw Error(ErrorKind::bad_shape, "scan: one list of groups for each suspect");
+  for (const auto& codes : group)
+    if (codes.size() != outcome.size())
+      throw Error(ErrorKind::bad_shape, "scan: one group and one outcome for each row");
+  // Every task writes only the tables of its own suspect, so no two tasks write to one
+  // place.
+  exec.for_each(static_cast<Index>(groups_.size()), [&](Index task) {
+    const std::size_t a = to_size(task);
+    const std::vector<std::int32_t>& first = group[a];
+    Index* own = counts_.data() + start_[a];
+    for (std::size_t i = 0; i < outcome.size(); ++i)
+      if (first[i] >= 0) ++own[to_size(first[i]) * kOutcomes + outcome[i]];
+    for (std::size_t b = a + 1; b < groups_.size(); ++b) {
+      const std::vector<std::int32_t>& second = group[b];
+      Index* cells = counts_.data() + start_[place(a, b)];
+      const std::size_t width = to_size(groups_[b]);
+      for (std::size_t i = 0; i < outcome.size(); ++i) {
+        if (first[i] < 0 || second[i] < 0) continue;
+        ++cells[(to_size(first[i]) * width + to_size(second[i])) * kOutcomes + outcome[i]];
+      }
+    }
+  });
+}
+
+void ScanCounts::merge(const ScanCounts& other) {
+  if (groups_ != other.groups_)
+    throw Error(ErrorKind::bad_shape, "scan: counts of other columns cannot be merged");
+  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+}
+
+void ScanCounts::save(ByteWriter& out) const {
+  out.put_array<Index>(groups_);
+  out.put_array<Index>(counts_);
+}
+
+ScanCounts ScanCounts::load(ByteReader& in) {
+  const auto fail = [] {
+    throw Error(ErrorKind::bad_model, "state: damaged counts of a scan",
+                "the file is damaged: make it again");
+  };
+  std::vector<Index> groups = in.get_array<Index>();
+  for (const Index g : groups)
+    if (g < 1 || g > 1000000) fail();
+  ScanCounts result(std::move(groups));
+  const std::vector<Index> counts = in.get_array<Index>();
+  if (counts.size() != result.counts_.size()) fail();
+  for (const Index count : counts)
+    if (count < 0) fail();
+  result.counts_ = counts;
+  return result;
+}
+
+std::vector<std::uint8_t> scan_outcomes(const Scored& scored) {
+  std::vector<std::uint8_t> result(to_size(scored.rows()));
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::int32_t y = scored.labelled() ? scored.y[i] : -1;
+    const int label = y < 0 ? 0 : y == scored.favorable ? 2 : 1;
+    result[i] = static_cast<std::uint8_t>(2 * label +
+                                          (scored.decision[i] == scored.favorable ? 1 : 0));
+  }
+  return result;
+}
+
+namespace {
+
 struct Share {
   Index hits = 0, of = 0;
   [[nodiscard]] double rate() const {
@@ -51,7 +160,7 @@ struct SuspectTests {
   Index groups = 0, compared = 0;
 };
 
-// Against the largest group of whom the attribute is known.
+// Every group against the largest group whose value is known.
 SuspectTests compare_groups(std::size_t first, std::size_t second,
                             std::span<const Index> counts, const std::vector<bool>& known,
                             const Task& task) {
@@ -122,7 +231,7 @@ ScanGap written(const std::vector<Attribute>& attributes, const SuspectTests& su
   return gap;
 }
 
-// The widest finding; without one the comparison that chance explains worst.
+// The widest finding comes first; without a finding, the least p-value.
 bool comes_first(const GroupTest& a, const GroupTest& b, double level) {
   const bool found_a = a.adjusted <= level, found_b = b.adjusted <= level;
   if (found_a != found_b) return found_a;
@@ -161,7 +270,8 @@ ScanSuspect described(const std::vector<Attribute>& attributes, const SuspectTes
   return result;
 }
 
-// How much wider the intersection's widest gap is than those of its two values alone.
+// How much wider the intersection's widest gap is than the gaps of its two values by
+// themselves.
 double beyond(const ScanSuspect& described, const SuspectTests& cross,
               const std::vector<SuspectTests>& columns, std::size_t width, double level) {
   const ScanGap* widest = described.widest();
@@ -197,8 +307,8 @@ std::vector<bool> known_groups(const Attribute& a) {
   return known;
 }
 
-// Of the intervals of gaps. With bh they are worked out for chosen comparisons, the
-// findings, of which the expected share of intervals that miss stays below the level.
+// Confidence of the intervals of gaps. With bh it is chosen so that, among the intervals
+// of findings, the expected share of those that miss stays below the level.
 double gap_confidence(const ScanOptions& options, const std::vector<SuspectTests>& suspects,
                       Index tests) {
   if (options.adjust == Adjust::none) return options.confidence;
@@ -212,110 +322,6 @@ double gap_confidence(const ScanOptions& options, const std::vector<SuspectTests
 }
 
 }  // namespace
-
-ScanCounts::ScanCounts(std::vector<Index> groups) : groups_(std::move(groups)) {
-  double cells = 0, ones = 0;
-  for (const Index g : groups_) {
-    if (g < 1) throw Error(ErrorKind::bad_option, "scan: a suspect has no groups");
-    cells += static_cast<double>(g) * (1 + ones);
-    ones += static_cast<double>(g);
-  }
-  if (!(cells * static_cast<double>(kOutcomes) <= kMostCounts)) {
-    throw Error(ErrorKind::bad_option,
-                fmt::format("scan: {} columns have {:.3g} cells with all intersections",
-                            groups_.size(), cells),
-                "name fewer columns: --scan-columns a,b,c");
-  }
-  std::size_t at = 0;
-  const auto next = [&](Index cell_count) {
-    start_.push_back(at);
-    at += to_size(cell_count) * kOutcomes;
-  };
-  for (const Index g : groups_) next(g);
-  for (std::size_t a = 0; a < groups_.size(); ++a)
-    for (std::size_t b = a + 1; b < groups_.size(); ++b) next(groups_[a] * groups_[b]);
-  start_.push_back(at);
-  counts_.assign(at, 0);
-}
-
-std::size_t ScanCounts::place(std::size_t a, std::size_t b) const {
-  const std::size_t n = groups_.size();
-  return n + a * n - a * (a + 1) / 2 + (b - a - 1);
-}
-
-std::span<const Index> ScanCounts::one(std::size_t a) const {
-  return {counts_.data() + start_[a], start_[a + 1] - start_[a]};
-}
-
-std::span<const Index> ScanCounts::two(std::size_t a, std::size_t b) const {
-  const std::size_t p = place(a, b);
-  return {counts_.data() + start_[p], start_[p + 1] - start_[p]};
-}
-
-void ScanCounts::add(const std::vector<std::vector<std::int32_t>>& group,
-                     std::span<const std::uint8_t> outcome, const Exec& exec) {
-  if (group.size() != groups_.size())
-    throw Error(ErrorKind::bad_shape, "scan: one list of groups for each suspect");
-  for (const auto& codes : group)
-    if (codes.size() != outcome.size())
-      throw Error(ErrorKind::bad_shape, "scan: one group and one outcome for each row");
-  // Every task has its own suspect's tables, so that no two count in one place.
-  exec.for_each(static_cast<Index>(groups_.size()), [&](Index task) {
-    const std::size_t a = to_size(task);
-    const std::vector<std::int32_t>& first = group[a];
-    Index* own = counts_.data() + start_[a];
-    for (std::size_t i = 0; i < outcome.size(); ++i)
-      if (first[i] >= 0) ++own[to_size(first[i]) * kOutcomes + outcome[i]];
-    for (std::size_t b = a + 1; b < groups_.size(); ++b) {
-      const std::vector<std::int32_t>& second = group[b];
-      Index* cells = counts_.data() + start_[place(a, b)];
-      const std::size_t width = to_size(groups_[b]);
-      for (std::size_t i = 0; i < outcome.size(); ++i) {
-        if (first[i] < 0 || second[i] < 0) continue;
-        ++cells[(to_size(first[i]) * width + to_size(second[i])) * kOutcomes + outcome[i]];
-      }
-    }
-  });
-}
-
-void ScanCounts::merge(const ScanCounts& other) {
-  if (groups_ != other.groups_)
-    throw Error(ErrorKind::bad_shape, "scan: counts of other columns cannot be merged");
-  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
-}
-
-void ScanCounts::save(ByteWriter& out) const {
-  out.put_array<Index>(groups_);
-  out.put_array<Index>(counts_);
-}
-
-ScanCounts ScanCounts::load(ByteReader& in) {
-  const auto fail = [] {
-    throw Error(ErrorKind::bad_model, "state: damaged counts of a scan",
-                "the file is damaged: make it again");
-  };
-  std::vector<Index> groups = in.get_array<Index>();
-  for (const Index g : groups)
-    if (g < 1 || g > 1000000) fail();
-  ScanCounts result(std::move(groups));
-  const std::vector<Index> counts = in.get_array<Index>();
-  if (counts.size() != result.counts_.size()) fail();
-  for (const Index count : counts)
-    if (count < 0) fail();
-  result.counts_ = counts;
-  return result;
-}
-
-std::vector<std::uint8_t> scan_outcomes(const Scored& scored) {
-  std::vector<std::uint8_t> result(to_size(scored.rows()));
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const std::int32_t y = scored.labelled() ? scored.y[i] : -1;
-    const int label = y < 0 ? 0 : y == scored.favorable ? 2 : 1;
-    result[i] = static_cast<std::uint8_t>(2 * label +
-                                          (scored.decision[i] == scored.favorable ? 1 : 0));
-  }
-  return result;
-}
 
 ScanReport scan_report(const std::vector<Attribute>& attributes, const ScanCounts& counts,
                        const Task& task, const ScanOptions& options) {

@@ -61,7 +61,8 @@ Matrix read_probabilities(const Table& table, const Task& task) {
   return p;
 }
 
-// Which pairs of a table are one attribute's, and of which row of the scores.
+// The pairs of one attribute in a table of pairs, and the row of the scores that each
+// belongs to.
 struct PairList {
   std::vector<Index> at;  // rows of the table of pairs
   std::vector<Index> unit;
@@ -125,6 +126,56 @@ std::optional<PairScores> read_pair_scores(const Table& pairs, const Matrix& pba
   return out;
 }
 
+}  // namespace
+
+Scored read_scores(const Table& scores, const Task& task) {
+  Scored scored;
+  scored.p = read_probabilities(scores, task);
+  scored.decision = decide(scored.p, task.threshold);
+  scored.favorable = task.favorable_class();
+  if (!task.label.empty() && scores.find(task.label) != nullptr)
+    scored.y = labels(scores, task);
+  return scored;
+}
+
+AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
+                        const AuditOptions& options, const Exec& exec) {
+  Scored scored = read_scores(scores, task);
+  if (options.weighted) scored.weight = audit_weights(scores, task);
+  std::vector<Attribute> read;
+  for (const AttributeSpec& spec : task.attributes)
+    read.push_back(read_attribute(scores, spec));
+  std::vector<AuditedAttribute> attributes;
+  Matrix pbar;
+  if (pairs != nullptr) pbar = read_probabilities(*pairs, task);
+  MatchPlans matches(read.size());
+  for (std::size_t a = 0; a < read.size(); ++a) {
+    const Attribute& attribute = read[a];
+    AuditedAttribute input{.attribute = &attribute,
+                           .reads = Reads::unknown,
+                           .pairs = std::nullopt,
+                           .pairs_kind = "flip",
+                           .slope = std::nullopt};
+    if (pairs != nullptr)
+      input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
+    if (is_match(task.attributes[a])) {
+      input.matching.table = &scores;
+      input.matching.y = scored.y;
+      input.matching.attribute = &attribute;
+      input.matching.spec = &task.attributes[a];
+      input.matching.min_rows = task.min_group;
+      matches[a] = match_plan(input.matching, exec);
+      input.match = &*matches[a];
+    }
+    attributes.push_back(std::move(input));
+  }
+  AuditReport report = audit_scores(scored, task, attributes, options, exec);
+  report.data = scores.source;
+  return report;
+}
+
+namespace {
+
 // Files block by block: rows are counted as they come, and pairs that are in order of their
 // rows are read beside them.
 
@@ -169,7 +220,8 @@ class PairBuffer {
     pairs_.to.push_back(to);
   }
 
-  // All pairs but those of the last row, of which more may come; at the end all.
+  // Adds all pairs except those of the last row, which may get more pairs; at the end
+  // all.
   void flush(FlipTally& tally, bool end) {
     const std::vector<Index>& unit = pairs_.unit;
     std::size_t last = unit.size();
@@ -283,52 +335,6 @@ void require_probabilities(const Table& header, const Task& task) {
 }
 
 }  // namespace
-
-Scored read_scores(const Table& scores, const Task& task) {
-  Scored scored;
-  scored.p = read_probabilities(scores, task);
-  scored.decision = decide(scored.p, task.threshold);
-  scored.favorable = task.favorable_class();
-  if (!task.label.empty() && scores.find(task.label) != nullptr)
-    scored.y = labels(scores, task);
-  return scored;
-}
-
-AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
-                        const AuditOptions& options, const Exec& exec) {
-  Scored scored = read_scores(scores, task);
-  if (options.weighted) scored.weight = audit_weights(scores, task);
-  std::vector<Attribute> read;
-  for (const AttributeSpec& spec : task.attributes)
-    read.push_back(read_attribute(scores, spec));
-  std::vector<AuditedAttribute> attributes;
-  Matrix pbar;
-  if (pairs != nullptr) pbar = read_probabilities(*pairs, task);
-  MatchPlans matches(read.size());
-  for (std::size_t a = 0; a < read.size(); ++a) {
-    const Attribute& attribute = read[a];
-    AuditedAttribute input{.attribute = &attribute,
-                           .reads = Reads::unknown,
-                           .pairs = std::nullopt,
-                           .pairs_kind = "flip",
-                           .slope = std::nullopt};
-    if (pairs != nullptr)
-      input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
-    if (is_match(task.attributes[a])) {
-      input.matching.table = &scores;
-      input.matching.y = scored.y;
-      input.matching.attribute = &attribute;
-      input.matching.spec = &task.attributes[a];
-      input.matching.min_rows = task.min_group;
-      matches[a] = match_plan(input.matching, exec);
-      input.match = &*matches[a];
-    }
-    attributes.push_back(std::move(input));
-  }
-  AuditReport report = audit_scores(scored, task, attributes, options, exec);
-  report.data = scores.source;
-  return report;
-}
 
 TableStream open_scores(const std::string& file, CsvOptions csv, const Task& task,
                         const AuditOptions& options, const Exec& exec) {

@@ -32,7 +32,7 @@ StepCurvature::StepCurvature(const CandidateInput& input, const DebiasOptions& o
     n_ = static_cast<double>(input.train->table.rows());
     return;
   }
-  // A row and its flips count the same; several attributes share them.
+  // A row and its flips have the same weight; several attributes share it.
   const Study& study = *input.edit.study;
   const auto share = 1 / static_cast<float>(input.edit.pairs.size());
   c_weight_.assign(study.y.size(), 0);

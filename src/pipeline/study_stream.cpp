@@ -81,7 +81,7 @@ struct StudyStream::State {
     table->rewind();
   }
 
-  // All rows, when so many of a table have been read.
+  // An estimate of the number of all rows, after `read` of them.
   [[nodiscard]] Index estimate(Index read) const {
     const double share = table->share();
     return share > 0 ? static_cast<Index>(static_cast<double>(read) / share) : 0;

@@ -42,7 +42,7 @@ void require_classes(const std::vector<std::int32_t>& y, const Table& table,
   }
 }
 
-// Everything of a model but the head, and the rows it is to be trained on.
+// A model without its head, and the rows to train the head on.
 struct Start {
   Model model;
   std::unique_ptr<Features> X;
@@ -78,7 +78,7 @@ Start start_model(const Table& table, Task task, const Exec& exec) {
   return start;
 }
 
-// The trained model: the threshold that gives the wanted rate, and the note.
+// Completes the trained model: the threshold that gives the wanted rate, and the note.
 void finish_model(const Start& start, const Table& table, const std::string& data_sha256,
                   double l2, double relative_gradient, const Exec& exec, Model& model) {
   if (model.task.rate) {

@@ -127,7 +127,7 @@ class Figures {
       compare("controls", now, {"controls"});
     } catch (const Error& error) {
       add({"repair", CheckResult::differs,
-           fmt::format("cannot be repeated: {}", error.what()), true});
+           fmt::format("cannot be made again: {}", error.what()), true});
     }
   }
 

@@ -7,9 +7,9 @@
 
 namespace fmd::internal {
 
-// Makes the repair and the receipt's figures again, as far as the files are there, and adds
-// a check for each. before and after: the original and OUT; none where they were not to be
-// had.
+// Repeats the repair and measures the receipt's figures again, as far as the files are
+// there. Adds a check for each. before and after: the original and OUT; none where they
+// could not be read.
 void verify_figures(const Receipt& receipt, const std::vector<FoundFile>& files,
                     std::optional<Model> before, std::optional<Model> after,
                     const VerifyOptions& options, const Exec& exec, VerifyReport& report);

@@ -91,6 +91,33 @@ void add_flip_lines(const AttributeAudit& a, CsvLines& lines) {
               cell.masked);
 }
 
+}  // namespace
+
+std::string csv(const AuditReport& full) {
+  const AuditReport report = masked(full);
+  CsvLines lines;
+  const auto whole = [&](const char* measure, double value) {
+    lines.add("", "", measure, {value, kUndefined, kUndefined}, report.rows, "no labels");
+  };
+  lines.add("", "", "accuracy", report.accuracy, report.rows, "no labels");
+  whole("log_loss", report.log_loss);
+  whole("calibration_error", report.calibration_error);
+  for (const AttributeAudit& a : report.attributes) {
+    add_flip_lines(a, lines);
+    if (!a.cuts.empty()) {
+      const SlopeReport none, &slope = a.slope ? *a.slope : none;
+      lines.add(a.name, "", "slope_per_unit", slope.per_unit, slope.rows, a.slope_reason);
+      lines.add(a.name, "", "slope_per_deviation", slope.per_deviation, slope.rows,
+                a.slope_reason);
+    }
+    add_group_lines(a.groups, lines);
+  }
+  for (const GroupReport& cells : report.intersections) add_group_lines(cells, lines);
+  return lines.text;
+}
+
+namespace {
+
 using text::bare;
 using text::count;
 using text::gap;
@@ -204,6 +231,38 @@ std::string markdown_changes(const AuditReport& r) {
   return out + "\n";
 }
 
+}  // namespace
+
+std::string markdown(const AuditReport& full) {
+  const AuditReport report = masked(full);
+  std::string out = fmt::format(
+      "## Audit of {}\n\n{} rows of {}; intervals of {:g} %, adjusted where several groups "
+      "are compared.\n\n",
+      markdown_cell(report.model.empty() ? "scores" : report.model), count(report.rows),
+      markdown_cell(report.data), 100 * report.confidence);
+  out += markdown_verdict(report) + markdown_changes(report);
+  if (report.accuracy.defined())
+    out += fmt::format("Accuracy {} % {}, log loss {}, calibration error {}.\n\n",
+                       percent(report.accuracy.value), percent_range(report.accuracy),
+                       text::fixed(report.log_loss, 3),
+                       text::fixed(report.calibration_error, 3));
+  out += markdown_flips(report);
+  for (const AttributeAudit& a : report.attributes)
+    out += markdown_groups(report, a.groups);
+  for (const GroupReport& g : report.intersections) {
+    const GroupMeasure* m = g.find("demographic_parity");
+    if (m == nullptr || !m->widest.difference.defined()) continue;
+    const auto name = [&](int k) { return g.groups[static_cast<std::size_t>(k)].value; };
+    out += fmt::format("{}: widest difference {} ({} - {}), of {} pairs.\n\n",
+                       markdown_cell(g.attribute), measured(m->widest.difference),
+                       markdown_cell(name(m->widest.first)),
+                       markdown_cell(name(m->widest.second)), m->pairs);
+  }
+  return out + "A difference says nothing of its cause.\n";
+}
+
+namespace {
+
 // XML 1.0 has no way to write most control characters: they become blanks.
 std::string xml_text(const std::string& text) {
   std::string out;
@@ -258,57 +317,6 @@ std::string test_case(const AuditReport& report, const std::string& name, Verdic
 }
 
 }  // namespace
-
-std::string csv(const AuditReport& full) {
-  const AuditReport report = masked(full);
-  CsvLines lines;
-  const auto whole = [&](const char* measure, double value) {
-    lines.add("", "", measure, {value, kUndefined, kUndefined}, report.rows, "no labels");
-  };
-  lines.add("", "", "accuracy", report.accuracy, report.rows, "no labels");
-  whole("log_loss", report.log_loss);
-  whole("calibration_error", report.calibration_error);
-  for (const AttributeAudit& a : report.attributes) {
-    add_flip_lines(a, lines);
-    if (!a.cuts.empty()) {
-      const SlopeReport none, &slope = a.slope ? *a.slope : none;
-      lines.add(a.name, "", "slope_per_unit", slope.per_unit, slope.rows, a.slope_reason);
-      lines.add(a.name, "", "slope_per_deviation", slope.per_deviation, slope.rows,
-                a.slope_reason);
-    }
-    add_group_lines(a.groups, lines);
-  }
-  for (const GroupReport& cells : report.intersections) add_group_lines(cells, lines);
-  return lines.text;
-}
-
-std::string markdown(const AuditReport& full) {
-  const AuditReport report = masked(full);
-  std::string out = fmt::format(
-      "## Audit of {}\n\n{} rows of {}; intervals of {:g} %, adjusted where several groups "
-      "are compared.\n\n",
-      markdown_cell(report.model.empty() ? "scores" : report.model), count(report.rows),
-      markdown_cell(report.data), 100 * report.confidence);
-  out += markdown_verdict(report) + markdown_changes(report);
-  if (report.accuracy.defined())
-    out += fmt::format("Accuracy {} % {}, log loss {}, calibration error {}.\n\n",
-                       percent(report.accuracy.value), percent_range(report.accuracy),
-                       text::fixed(report.log_loss, 3),
-                       text::fixed(report.calibration_error, 3));
-  out += markdown_flips(report);
-  for (const AttributeAudit& a : report.attributes)
-    out += markdown_groups(report, a.groups);
-  for (const GroupReport& g : report.intersections) {
-    const GroupMeasure* m = g.find("demographic_parity");
-    if (m == nullptr || !m->widest.difference.defined()) continue;
-    const auto name = [&](int k) { return g.groups[static_cast<std::size_t>(k)].value; };
-    out += fmt::format("{}: widest difference {} ({} - {}), of {} pairs.\n\n",
-                       markdown_cell(g.attribute), measured(m->widest.difference),
-                       markdown_cell(name(m->widest.first)),
-                       markdown_cell(name(m->widest.second)), m->pairs);
-  }
-  return out + "A difference says nothing of its cause.\n";
-}
 
 std::string junit(const AuditReport& report) {
   std::string cases;

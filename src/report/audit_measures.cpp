@@ -31,7 +31,7 @@ const Figure* find_figure(const Group& group, const std::string& name) {
   return nullptr;
 }
 
-// One line a rate: every group with its interval.
+// One line for each rate: every group with its interval.
 std::string rates_of(const GroupReport& g, const std::vector<std::string>& shown) {
   std::string out;
   for (const std::string& name : rate_names()) {

@@ -60,6 +60,51 @@ Json method_json(const ComparedMethod& m, const std::string& measure) {
   return json;
 }
 
+}  // namespace
+
+std::string compare_json(const CompareReport& r, const RunNote& run) {
+  Index rows = 0;
+  Json parts = Json::array(), methods = Json::array(), times = Json::object();
+  for (const ComparePart& part : r.parts) {
+    rows += part.rows;
+    parts.push_back({{"name", part.name}, {"rows", part.rows}});
+  }
+  for (const ComparedMethod& m : r.methods) {
+    methods.push_back(method_json(m, r.measure));
+    if (m.reason.empty() && m.kind != "outside")
+      times[m.name] = {{"seconds", m.seconds},
+                       {"cpu_seconds", m.cpu_seconds},
+                       {"answer_cpu_seconds", m.answer_cpu_seconds}};
+  }
+  const Json json = {
+      {"schema", 1},
+      {"command", "compare"},
+      {"version", version()},
+      {"data", data_json(r.data, r.data_sha256, rows)},
+      {"model", model_json(r.model, "logistic", r.model_sha256)},
+      {"task", Json::parse(to_json(r.task))},
+      {"attribute", {{"name", r.attribute}, {"values", r.values}, {"reads", r.reads}}},
+      {"optimistic", r.optimistic},
+      {"rule",
+       {{"words", r.rule},
+        {"measure", r.measure},
+        {"max_accuracy_loss", r.max_accuracy_loss},
+        {"on", "holdout"}}},
+      {"parts", parts},
+      {"confidence", r.confidence},
+      {"replicates", r.replicates},
+      {"seed", r.seed},
+      {"methods", methods},
+      {"run",
+       {{"date", run.date},
+        {"seconds", run.seconds},
+        {"cpu_seconds", run.cpu_seconds},
+        {"methods", times}}}};
+  return json.dump(2) + "\n";
+}
+
+namespace {
+
 using text::bare;
 using text::clip;
 using text::count;
@@ -91,7 +136,7 @@ std::string short_range(const Interval& i, bool in_percent) {
   return fmt::format("{} {}", bare(i.low), bare(i.high));
 }
 
-// Two lines a method: figures, and their intervals.
+// Two lines for each method: figures, and their intervals.
 std::string figures_of(const ComparedMethod& m) {
   const CompareFigures& f = m.test;
   std::string out = fmt::format(
@@ -149,47 +194,6 @@ std::string notes(const CompareReport& r) {
 }
 
 }  // namespace
-
-std::string compare_json(const CompareReport& r, const RunNote& run) {
-  Index rows = 0;
-  Json parts = Json::array(), methods = Json::array(), times = Json::object();
-  for (const ComparePart& part : r.parts) {
-    rows += part.rows;
-    parts.push_back({{"name", part.name}, {"rows", part.rows}});
-  }
-  for (const ComparedMethod& m : r.methods) {
-    methods.push_back(method_json(m, r.measure));
-    if (m.reason.empty() && m.kind != "outside")
-      times[m.name] = {{"seconds", m.seconds},
-                       {"cpu_seconds", m.cpu_seconds},
-                       {"answer_cpu_seconds", m.answer_cpu_seconds}};
-  }
-  const Json json = {
-      {"schema", 1},
-      {"command", "compare"},
-      {"version", version()},
-      {"data", data_json(r.data, r.data_sha256, rows)},
-      {"model", model_json(r.model, "logistic", r.model_sha256)},
-      {"task", Json::parse(to_json(r.task))},
-      {"attribute", {{"name", r.attribute}, {"values", r.values}, {"reads", r.reads}}},
-      {"optimistic", r.optimistic},
-      {"rule",
-       {{"words", r.rule},
-        {"measure", r.measure},
-        {"max_accuracy_loss", r.max_accuracy_loss},
-        {"on", "holdout"}}},
-      {"parts", parts},
-      {"confidence", r.confidence},
-      {"replicates", r.replicates},
-      {"seed", r.seed},
-      {"methods", methods},
-      {"run",
-       {{"date", run.date},
-        {"seconds", run.seconds},
-        {"cpu_seconds", run.cpu_seconds},
-        {"methods", times}}}};
-  return json.dump(2) + "\n";
-}
 
 std::string screen(const CompareReport& r) {
   std::string out = heading(r);

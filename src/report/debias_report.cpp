@@ -171,6 +171,75 @@ Json part_json(const std::vector<Contender>& contenders,
           {"change", change}};
 }
 
+}  // namespace
+
+std::string receipt_json(const DebiasReport& r, const RunNote& run) {
+  Json json;
+  json["schema"] = 1;
+  json["kind"] = "fmd receipt";
+  json["says"] =
+      fmt::format("repaired for the {} of {} on {}",
+                  r.measure == "equalized_odds_soft" ? "gap of soft odds" : "flip gap",
+                  fmt::join(r.repaired, ", "), r.data[0].name);
+  json["model"] = {{"name", r.model},
+                   {"out", r.out},
+                   {"sha256_before", r.model_sha256},
+                   {"sha256_after", r.out_sha256}};
+  json["data"] = data_json(r.data);
+  json["rows"] = {
+      {"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
+  json["optimistic"] = r.optimistic;
+  json["task"] = Json::parse(to_json(r.task));
+  json["repaired"] = r.repaired;
+  json["options"] = Json::parse(r.options);
+  json["chosen"] = chosen_json(r);
+  json["solve"] = {{"method", r.method},
+                   {"status", r.solve_status},
+                   {"solver", r.solve.solver},
+                   {"residual", number(r.solve.residual)},
+                   {"damping", number(r.solve.damping)},
+                   {"rcond", number(r.solve.rcond)},
+                   {"iterations", r.solve.iterations},
+                   {"relative_gradient", number(r.relative_gradient)},
+                   {"hessian_rows", r.hessian_source}};
+  json["measures"] = {
+      {"holdout", part_json(r.holdout, r.predicted_holdout, r.repaired, "none")},
+      {"test", part_json(r.test, r.predicted_test, r.repaired, "no --test was given")}};
+  json["accuracy_change"] = interval_json(r.accuracy_change);
+  json["moved"] = moved_json(r.moved);
+  json["controls"] = contenders_json(r.figures(), true);
+  json["attribute_use"] = Json::array();
+  for (const AttributeUse& use : r.attribute_use) {
+    json["attribute_use"].push_back({{"attribute", use.attribute},
+                                     {"read_by_model", use.read_by_model},
+                                     {"used_to_choose_weights", use.chose_weights},
+                                     {"needed_at_prediction", use.needed_at_prediction}});
+  }
+  json["figures_from"] = r.test.empty() ? "hold-out, used for the choice" : "test";
+  json["versions"] = {{"fmd", kVersion}, {"cpu_kernel", r.blas_kernel}};
+  json["seed"] = r.seed;
+  json["run"] = {
+      {"date", run.date}, {"seconds", run.seconds}, {"cpu_seconds", run.cpu_seconds}};
+  return json.dump(2) + "\n";
+}
+
+std::string path_json(const DebiasReport& r) {
+  Json json;
+  json["schema"] = 1;
+  json["kind"] = "fmd path";
+  json["rows"] = {{"holdout", r.holdout_rows}};
+  json["repaired"] = r.repaired;
+  json["measure"] = r.measure;
+  json["tensors"] = r.out + ".path.safetensors";
+  json["chosen"] = r.chosen;
+  json["points"] = Json::array();
+  for (const Candidate& candidate : r.candidates)
+    json["points"].push_back(candidate_json(candidate, r.repaired, r.measure));
+  return json.dump(2) + "\n";
+}
+
+namespace {
+
 using text::bare;
 using text::clip;
 using text::count;
@@ -337,71 +406,6 @@ std::string candidate_words(const DebiasReport& r, const Candidate& candidate) {
 }
 
 }  // namespace
-
-std::string receipt_json(const DebiasReport& r, const RunNote& run) {
-  Json json;
-  json["schema"] = 1;
-  json["kind"] = "fmd receipt";
-  json["says"] =
-      fmt::format("repaired for the {} of {} on {}",
-                  r.measure == "equalized_odds_soft" ? "gap of soft odds" : "flip gap",
-                  fmt::join(r.repaired, ", "), r.data[0].name);
-  json["model"] = {{"name", r.model},
-                   {"out", r.out},
-                   {"sha256_before", r.model_sha256},
-                   {"sha256_after", r.out_sha256}};
-  json["data"] = data_json(r.data);
-  json["rows"] = {
-      {"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
-  json["optimistic"] = r.optimistic;
-  json["task"] = Json::parse(to_json(r.task));
-  json["repaired"] = r.repaired;
-  json["options"] = Json::parse(r.options);
-  json["chosen"] = chosen_json(r);
-  json["solve"] = {{"method", r.method},
-                   {"status", r.solve_status},
-                   {"solver", r.solve.solver},
-                   {"residual", number(r.solve.residual)},
-                   {"damping", number(r.solve.damping)},
-                   {"rcond", number(r.solve.rcond)},
-                   {"iterations", r.solve.iterations},
-                   {"relative_gradient", number(r.relative_gradient)},
-                   {"hessian_rows", r.hessian_source}};
-  json["measures"] = {
-      {"holdout", part_json(r.holdout, r.predicted_holdout, r.repaired, "none")},
-      {"test", part_json(r.test, r.predicted_test, r.repaired, "no --test was given")}};
-  json["accuracy_change"] = interval_json(r.accuracy_change);
-  json["moved"] = moved_json(r.moved);
-  json["controls"] = contenders_json(r.figures(), true);
-  json["attribute_use"] = Json::array();
-  for (const AttributeUse& use : r.attribute_use) {
-    json["attribute_use"].push_back({{"attribute", use.attribute},
-                                     {"read_by_model", use.read_by_model},
-                                     {"used_to_choose_weights", use.chose_weights},
-                                     {"needed_at_prediction", use.needed_at_prediction}});
-  }
-  json["figures_from"] = r.test.empty() ? "hold-out, used for the choice" : "test";
-  json["versions"] = {{"fmd", kVersion}, {"cpu_kernel", r.blas_kernel}};
-  json["seed"] = r.seed;
-  json["run"] = {
-      {"date", run.date}, {"seconds", run.seconds}, {"cpu_seconds", run.cpu_seconds}};
-  return json.dump(2) + "\n";
-}
-
-std::string path_json(const DebiasReport& r) {
-  Json json;
-  json["schema"] = 1;
-  json["kind"] = "fmd path";
-  json["rows"] = {{"holdout", r.holdout_rows}};
-  json["repaired"] = r.repaired;
-  json["measure"] = r.measure;
-  json["tensors"] = r.out + ".path.safetensors";
-  json["chosen"] = r.chosen;
-  json["points"] = Json::array();
-  for (const Candidate& candidate : r.candidates)
-    json["points"].push_back(candidate_json(candidate, r.repaired, r.measure));
-  return json.dump(2) + "\n";
-}
 
 std::string repair_table(const DebiasReport& r) {
   std::string out = table_head(r);

@@ -57,6 +57,42 @@ Json measure_json(const ExplainedMeasure& m, const Task& task) {
           {"in_rounds", m.rounds ? rounds_json(*m.rounds) : Json(nullptr)}};
 }
 
+}  // namespace
+
+std::string to_json(const ExplainReport& r) {
+  Json measures = Json::array();
+  for (const ExplainedMeasure& m : r.measures) measures.push_back(measure_json(m, r.task));
+  const Json json = {
+      {"schema", 1},
+      {"command", "explain"},
+      {"version", kVersion},
+      {"model", {{"name", r.model}, {"sha256", text_or_null(r.model_sha256)}}},
+      {"data",
+       {{"name", r.data}, {"sha256", text_or_null(r.data_sha256)}, {"rows", r.data_rows}}},
+      {"train",
+       {{"name", r.train},
+        {"sha256", text_or_null(r.train_sha256)},
+        {"rows", r.train_rows},
+        {"known_from_training", r.known < 0 ? Json(nullptr) : Json(r.known)}}},
+      {"solve",
+       {{"solver", r.solve.solver},
+        {"hessian", r.hessian_source},
+        {"l2", number(r.l2)},
+        {"residual", number(r.solve.residual)},
+        {"converged", r.solve.converged},
+        {"damping", number(r.solve.damping)},
+        {"rcond", number(r.solve.rcond)},
+        {"iterations", r.solve.iterations},
+        {"cached", r.solve.cached}}},
+      {"relative_gradient", number(r.relative_gradient)},
+      {"at_optimum", r.at_optimum},
+      {"measures", measures},
+      {"seed", r.seed}};
+  return json.dump(2) + "\n";
+}
+
+namespace {
+
 using text::clip;
 using text::count;
 using text::gap;
@@ -110,38 +146,6 @@ std::string check_lines(const ExplainedMeasure& measure) {
 }
 
 }  // namespace
-
-std::string to_json(const ExplainReport& r) {
-  Json measures = Json::array();
-  for (const ExplainedMeasure& m : r.measures) measures.push_back(measure_json(m, r.task));
-  const Json json = {
-      {"schema", 1},
-      {"command", "explain"},
-      {"version", kVersion},
-      {"model", {{"name", r.model}, {"sha256", text_or_null(r.model_sha256)}}},
-      {"data",
-       {{"name", r.data}, {"sha256", text_or_null(r.data_sha256)}, {"rows", r.data_rows}}},
-      {"train",
-       {{"name", r.train},
-        {"sha256", text_or_null(r.train_sha256)},
-        {"rows", r.train_rows},
-        {"known_from_training", r.known < 0 ? Json(nullptr) : Json(r.known)}}},
-      {"solve",
-       {{"solver", r.solve.solver},
-        {"hessian", r.hessian_source},
-        {"l2", number(r.l2)},
-        {"residual", number(r.solve.residual)},
-        {"converged", r.solve.converged},
-        {"damping", number(r.solve.damping)},
-        {"rcond", number(r.solve.rcond)},
-        {"iterations", r.solve.iterations},
-        {"cached", r.solve.cached}}},
-      {"relative_gradient", number(r.relative_gradient)},
-      {"at_optimum", r.at_optimum},
-      {"measures", measures},
-      {"seed", r.seed}};
-  return json.dump(2) + "\n";
-}
 
 std::string explain_table(const ExplainReport& report, std::size_t j) {
   const ExplainedMeasure& measure = report.measures.at(j);

@@ -36,7 +36,7 @@ inline Json model_json(const std::string& name, const std::string& kind,
   return {{"name", name}, {"kind", kind}, {"sha256", sha256}};
 }
 
-// {name, sha256, rows}; sha256 is null for data that come from no file.
+// {name, sha256, rows}; sha256 is null for data without a file.
 inline Json data_json(const std::string& name, const std::string& sha256, Index rows) {
   return {{"name", name},
           {"sha256", sha256.empty() ? Json(nullptr) : Json(sha256)},

@@ -6,8 +6,8 @@
 
 namespace fmd::internal {
 
-// How two JSON values differ: numbers by more than tolerance x max(1, size), anything else
-// at all.
+// How two JSON values differ. Numbers differ when they are more than tolerance x max(1,
+// size) apart. All other values differ when they are not equal.
 struct JsonDifference {
   Index compared = 0;   // numbers
   Index differing = 0;  // values of any kind

@@ -14,9 +14,9 @@ namespace fmd::internal {
 [[nodiscard]] std::string verdict_words(
     const AuditReport& report);  // "FAIL, 2 limits, ..."
 [[nodiscard]] std::string shout(Verdict verdict);
-// A figure that the screen shows: the usual ones, and further ones that were asked for.
+// Whether the screen shows a figure: the usual ones, and others that were asked for.
 [[nodiscard]] bool is_shown(const AuditReport& report, const AuditFigure& figure);
-// How the intervals of changes were made.
+// What the intervals of changes come from.
 [[nodiscard]] std::string pairing_words(const AuditChanges& changes);
 
 }  // namespace fmd::internal

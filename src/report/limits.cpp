@@ -28,7 +28,7 @@ bool is_flip(const std::string& measure) {
 
 constexpr const char* kMatchMeasure = "co_match_excess";
 
-// Below the floor is no bias: only the upper end counts.
+// A gap below the floor is not a bias: only the upper side is judged.
 void judge_match(const AttributeAudit& audit, LimitResult& result) {
   if (!audit.match || !audit.match->excess.defined()) {
     result.reason = audit.match ? audit.match->reason : "no matched pairs: --pairs match";

@@ -9,7 +9,7 @@
 #include "fmd/metrics/confusion.h"
 #include "fmd/report/audit_report.h"
 
-// What is kept out of reports: figures of so few rows that they are figures of persons.
+// Reports leave out figures of so few rows that they are figures of persons.
 namespace fmd {
 namespace {
 
@@ -18,7 +18,7 @@ const std::string kFewLabels = fmt::format("fewer than {} rows of a label", kMas
 
 Index tens(Index n) { return (n + 5) / 10 * 10; }
 double decimals(double x) { return std::round(1000 * x) / 1000; }
-double digits(double x) {  // three that count, for gaps of any size
+double digits(double x) {  // three significant digits, for gaps of any size
   if (x == 0 || !std::isfinite(x)) return x;
   const double unit = std::pow(10, std::floor(std::log10(std::abs(x))) - 2);
   return std::round(x / unit) * unit;
@@ -30,7 +30,7 @@ void round(Interval& i, Round how) {
 }
 void round(Interval& i) { round(i, decimals); }
 
-// Rates that say nothing of the two labels' numbers.
+// Rates that do not tell how many rows each label has.
 bool tells_no_label(std::string_view rate) {
   return rate == "selection_rate" || rate == "accuracy" || rate == "error_rate" ||
          rate == "mean_score";
@@ -57,7 +57,7 @@ void hide_labels(Group& g) {
     if (!tells_no_label(rate.name)) hide(rate, kFewLabels);
 }
 
-// Comparisons that would give the labels of a group away.
+// Hides comparisons that would tell the labels of a group.
 void hide_comparisons(GroupReport& report) {
   const auto hidden = [&](int g) {
     return g >= 0 && report.groups[static_cast<std::size_t>(g)].labels_masked;
@@ -100,7 +100,7 @@ void blur(GroupReport& report) {
     report.rows_without_group = tens(report.rows_without_group);
 }
 
-// What is kept out, taken together: what totals less the others tell.
+// Everything that is hidden, added up: the totals minus the other groups tell this sum.
 struct Hidden {
   Index parts = 0, rows = 0, positives = 0, negatives = 0;
 
@@ -110,7 +110,7 @@ struct Hidden {
     positives += g.positives;
     negatives += g.negatives;
   }
-  // One part alone, or so few rows or labels that the sum is no better than the parts.
+  // There is only one part, or the sum has so few rows or labels that it tells the parts.
   [[nodiscard]] bool told_by_totals() const {
     const bool labelled = positives + negatives > 0;
     return parts == 1 || rows < kMaskedRows ||
@@ -118,8 +118,8 @@ struct Hidden {
   }
 };
 
-// crossed: of two attributes, whose cells sum up to groups of either in many ways. True
-// when figures were rounded.
+// crossed: the cells of two attributes, which add up to the groups of either in many
+// ways. Returns true when figures were rounded.
 bool mask(GroupReport& report, bool crossed) {
   Hidden hidden;
   bool labels = false;

@@ -8,7 +8,7 @@
 #include "fmd/report/audit_report.h"
 #include "report/text.h"
 
-// How a count that is kept out is written.
+// How a hidden count is written.
 namespace fmd::internal::text {
 
 inline std::string few_rows() { return fmt::format("<{}", kMaskedRows); }
@@ -20,7 +20,7 @@ inline bool has_masked(const GroupReport& g) {
                      [](const Group& group) { return group.masked; });
 }
 
-// What to say where groups or labels are kept out; "" where none is.
+// The note where groups or labels are hidden; "" where none is.
 inline std::string mask_words(const GroupReport& g) {
   const bool any = std::any_of(g.groups.begin(), g.groups.end(), [](const Group& group) {
     return group.masked || group.labels_masked;

@@ -86,55 +86,6 @@ class FigureReader {
               "make one: fmd audit MODEL DATA -o old.json");
 }
 
-Interval turned(const Interval& i) { return i.value < 0 ? -i : i; }
-
-// What is compared: gaps by their size; ratios as the smaller over the larger.
-Interval size_of(const AuditFigure& figure) {
-  const Interval& i = figure.interval;
-  constexpr double kMost = std::numeric_limits<double>::infinity();
-  if (limit_sense(figure.measure) == LimitSense::ratio && i.value > 1)
-    return {1 / i.value, 1 / i.high, i.low > 0 ? 1 / i.low : kMost, i.kind};
-  return is_floor(figure.measure) ? i : turned(i);
-}
-
-// From the confidence of one of `own` intervals that hold together to one of `all`.
-double factor(double confidence, Index own, Index all) {
-  return normal_quantile(adjusted_confidence(confidence, all)) /
-         normal_quantile(adjusted_confidence(confidence, own));
-}
-
-Interval widened(const Interval& i, double factor) {
-  return {i.value, i.value - factor * (i.value - i.low),
-          i.value + factor * (i.high - i.value), i.kind};
-}
-
-// a - b of two independent figures from their intervals.
-Interval difference(const Interval& a, const Interval& b) {
-  const double d = a.value - b.value;
-  return {d, d - std::hypot(a.value - a.low, b.high - b.value),
-          d + std::hypot(a.high - a.value, b.value - b.low), IntervalKind::newcombe};
-}
-
-Direction direction_of(const FigureChange& change) {
-  const bool floor = is_floor(change.after.measure);
-  if (change.change.low > 0) return floor ? Direction::better : Direction::worse;
-  if (change.change.high < 0) return floor ? Direction::worse : Direction::better;
-  return Direction::unclear;
-}
-
-using FigureKey =
-    std::tuple<std::string, std::string, std::string, std::string, std::string>;
-
-FigureKey key_of(const AuditFigure& f) {
-  return {f.attribute, f.measure, f.first, f.second, f.rate};
-}
-
-std::string figure_name(const AuditFigure& f) {
-  const std::string about = f.about();
-  return f.measure + (f.attribute.empty() ? "" : ":" + f.attribute) +
-         (about.empty() ? "" : " " + about);
-}
-
 }  // namespace
 
 std::string AuditFigure::about() const {
@@ -193,6 +144,59 @@ PreviousAudit read_audit(const std::filesystem::path& path) {
       {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
       path.filename().string());
 }
+
+namespace {
+
+Interval turned(const Interval& i) { return i.value < 0 ? -i : i; }
+
+// What is compared: gaps by their size; ratios as the smaller over the larger.
+Interval size_of(const AuditFigure& figure) {
+  const Interval& i = figure.interval;
+  constexpr double kMost = std::numeric_limits<double>::infinity();
+  if (limit_sense(figure.measure) == LimitSense::ratio && i.value > 1)
+    return {1 / i.value, 1 / i.high, i.low > 0 ? 1 / i.low : kMost, i.kind};
+  return is_floor(figure.measure) ? i : turned(i);
+}
+
+// The factor that widens an interval from one of `own` that hold together to one of `all`.
+double factor(double confidence, Index own, Index all) {
+  return normal_quantile(adjusted_confidence(confidence, all)) /
+         normal_quantile(adjusted_confidence(confidence, own));
+}
+
+Interval widened(const Interval& i, double factor) {
+  return {i.value, i.value - factor * (i.value - i.low),
+          i.value + factor * (i.high - i.value), i.kind};
+}
+
+// a - b of two independent figures from their intervals.
+Interval difference(const Interval& a, const Interval& b) {
+  const double d = a.value - b.value;
+  return {d, d - std::hypot(a.value - a.low, b.high - b.value),
+          d + std::hypot(a.high - a.value, b.value - b.low), IntervalKind::newcombe};
+}
+
+Direction direction_of(const FigureChange& change) {
+  const bool floor = is_floor(change.after.measure);
+  if (change.change.low > 0) return floor ? Direction::better : Direction::worse;
+  if (change.change.high < 0) return floor ? Direction::worse : Direction::better;
+  return Direction::unclear;
+}
+
+using FigureKey =
+    std::tuple<std::string, std::string, std::string, std::string, std::string>;
+
+FigureKey key_of(const AuditFigure& f) {
+  return {f.attribute, f.measure, f.first, f.second, f.rate};
+}
+
+std::string figure_name(const AuditFigure& f) {
+  const std::string about = f.about();
+  return f.measure + (f.attribute.empty() ? "" : ":" + f.attribute) +
+         (about.empty() ? "" : " " + about);
+}
+
+}  // namespace
 
 bool is_floor(const std::string& measure) {
   return limit_sense(measure) != LimitSense::at_most;

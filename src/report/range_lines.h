@@ -9,7 +9,7 @@
 namespace fmd::internal {
 
 [[nodiscard]] std::string slope_lines(const AttributeAudit& a);
-// Where the ranges begin, exactly.
+// The exact numbers at which the ranges begin.
 [[nodiscard]] std::string cuts_line(const AttributeAudit& a);
 
 }  // namespace fmd::internal

@@ -61,6 +61,51 @@ Json suspect_json(const ScanSuspect& suspect, bool column) {
   return json;
 }
 
+}  // namespace
+
+const ScanGap* ScanSuspect::widest() const {
+  const ScanGap* result = nullptr;
+  for (const ScanGap& gap : worst)
+    if (gap.finding && (result == nullptr || std::abs(gap.difference.value) >
+                                                 std::abs(result->difference.value)))
+      result = &gap;
+  return result;
+}
+
+std::string to_json(const ScanReport& report) {
+  Json json;
+  json["schema"] = 1;
+  json["command"] = "scan";
+  json["version"] = kVersion;
+  json["model"] = model_json(report.model, report.kind, report.model_sha256);
+  json["data"] = data_json(report.data, report.data_sha256, report.rows);
+  json["task"] = Json::parse(to_json(report.task));
+  json["confidence"] = report.confidence;
+  json["comparisons"] = report.tests;
+  json["adjust"] = report.adjust == Adjust::holm ? "holm"
+                   : report.adjust == Adjust::bh ? "bh"
+                                                 : "none";
+  json["test"] =
+      report.adjust == Adjust::holm
+          ? "Fisher's exact test, adjusted by Holm over all comparisons"
+      : report.adjust == Adjust::bh
+          ? "Fisher's exact test, adjusted by Benjamini-Hochberg over all comparisons"
+          : "Fisher's exact test, not adjusted";
+  if (!report.labelled) json["reason"] = "no labels: selection rates alone were compared";
+  json["columns"] = Json::array();
+  for (const ScanSuspect& s : report.columns)
+    json["columns"].push_back(suspect_json(s, true));
+  json["intersections"] = Json::array();
+  for (const ScanSuspect& s : report.intersections)
+    json["intersections"].push_back(suspect_json(s, false));
+  json["left_out"] = Json::array();
+  for (const auto& [column, reason] : report.left_out)
+    json["left_out"].push_back({{"column", column}, {"reason", reason}});
+  return json.dump(2) + "\n";
+}
+
+namespace {
+
 using text::bare;
 using text::clip;
 using text::count;
@@ -205,47 +250,6 @@ std::string crosses(const ScanReport& r) {
 }
 
 }  // namespace
-
-const ScanGap* ScanSuspect::widest() const {
-  const ScanGap* result = nullptr;
-  for (const ScanGap& gap : worst)
-    if (gap.finding && (result == nullptr || std::abs(gap.difference.value) >
-                                                 std::abs(result->difference.value)))
-      result = &gap;
-  return result;
-}
-
-std::string to_json(const ScanReport& report) {
-  Json json;
-  json["schema"] = 1;
-  json["command"] = "scan";
-  json["version"] = kVersion;
-  json["model"] = model_json(report.model, report.kind, report.model_sha256);
-  json["data"] = data_json(report.data, report.data_sha256, report.rows);
-  json["task"] = Json::parse(to_json(report.task));
-  json["confidence"] = report.confidence;
-  json["comparisons"] = report.tests;
-  json["adjust"] = report.adjust == Adjust::holm ? "holm"
-                   : report.adjust == Adjust::bh ? "bh"
-                                                 : "none";
-  json["test"] =
-      report.adjust == Adjust::holm
-          ? "Fisher's exact test, adjusted by Holm over all comparisons"
-      : report.adjust == Adjust::bh
-          ? "Fisher's exact test, adjusted by Benjamini-Hochberg over all comparisons"
-          : "Fisher's exact test, not adjusted";
-  if (!report.labelled) json["reason"] = "no labels: selection rates alone were compared";
-  json["columns"] = Json::array();
-  for (const ScanSuspect& s : report.columns)
-    json["columns"].push_back(suspect_json(s, true));
-  json["intersections"] = Json::array();
-  for (const ScanSuspect& s : report.intersections)
-    json["intersections"].push_back(suspect_json(s, false));
-  json["left_out"] = Json::array();
-  for (const auto& [column, reason] : report.left_out)
-    json["left_out"].push_back({{"column", column}, {"reason", reason}});
-  return json.dump(2) + "\n";
-}
 
 std::string screen(const ScanReport& report) {
   return top(report) + flips(report) + columns(report) + crosses(report) +

@@ -10,7 +10,7 @@
 #include "fmd/data/task.h"
 #include "fmd/metrics/interval.h"
 
-// How figures look on a screen: one place.
+// How figures look on a screen.
 namespace fmd::internal::text {
 
 inline std::string count(Index n) {  // 10,000
@@ -27,7 +27,7 @@ inline std::string fixed(double x, int digits) {  // 0.110; a -0.000 loses its s
   return out;
 }
 
-// Small flip gaps would all read 0.000: those show their size.
+// Small flip gaps would all be 0.000: they are written like 3e-05.
 inline std::string gap(double x) {
   if (std::isnan(x)) return "-";
   if (x == 0) return "0";
@@ -55,14 +55,14 @@ inline std::string percent_range(const Interval& i) {
   return fmt::format("[{}, {}]", percent(i.low), percent(i.high));
 }
 
-// How many rows equal a training row, and how many would if none was used.
+// How many rows equal a training row, and the expected number if none was used.
 inline std::string seen(Index rows, double by_chance) {
   if (by_chance < 0.5) return fmt::format("{} of them seen in training", count(rows));
   return fmt::format("{} equal a training row ({} by chance)", count(rows),
                      count(static_cast<Index>(std::lround(by_chance))));
 }
 
-// "yes" where the positive label is the favourable one; where it is not, yes would mislead.
+// "yes" where the positive label is the favourable one. Otherwise "yes" would mislead.
 inline std::string favourable_word(const Task& task) {
   return task.binary() && task.favorable_class() == 0 ? "fav" : "yes";
 }

@@ -48,7 +48,7 @@ TEST(FisherTest, AgreesWithScipyOnLargeTables) {
   EXPECT_CLOSE(fisher_test(30, 100, 1200, 7742), 0.00025840784295282456, 1e-8);
   EXPECT_EQ(fisher_test(0, 0, 3, 5), 1);
   EXPECT_EQ(fisher_test(50, 100, 50, 100), 1);
-  EXPECT_ERROR(fisher_test(3, 2, 0, 5), ErrorKind::bad_option, "no shares");
+  EXPECT_ERROR(fisher_test(3, 2, 0, 5), ErrorKind::bad_option, "not shares");
   // Far out in the tail, and with a million rows: no overflow, no long loop.
   EXPECT_GE(fisher_test(0, 500000, 500000, 500000), 0);
   EXPECT_CLOSE(fisher_test(250100, 500000, 249900, 500000), 0.6906302063508798, 1e-7);

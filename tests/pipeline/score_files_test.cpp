@@ -136,7 +136,7 @@ TEST_F(Files, PairsThatAreOutOfOrderAreSeen) {
   TableStream outside = open_pair_scores(path("outside.csv"), csv(), model_->task, {});
   TableStream scores = open_scores(path("scores.csv"), csv(), model_->task, kQuick, {});
   EXPECT_ERROR(audit_file_streams(scores, &outside, model_->task, kQuick, {}),
-               ErrorKind::bad_value, "no row of the scores");
+               ErrorKind::bad_value, "not a row of the scores");
 }
 
 TEST_F(Files, LabelsAreFoundInAnyBlock) {
