@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "cli/run.h"
-#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 
 int main(int argc, char** argv) {
   // Output files have temporary names until they are complete: on a signal they are

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "fmd/metrics/testing.h"
+#include "fmd/model/passes.h"
 #include "fmd/pipeline/audit.h"
 #include "pipeline/study_parts.h"
 

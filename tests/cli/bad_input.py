@@ -147,7 +147,7 @@ class BadInput(unittest.TestCase):
         scores.write_text("row,p\n" + "".join(f"{i},0.5\n" for i in range(1, 300)) + "7,0.5\n")
         self.refused("compare", "good.csv", *task, "--with-scores", "x=scores.csv", kind="bad-data", message="twice")
         scores.write_text("row,p\n0,0.5\n")
-        self.refused("compare", "good.csv", *task, "--with-scores", "x=scores.csv", kind="bad-value", message="no row of")
+        self.refused("compare", "good.csv", *task, "--with-scores", "x=scores.csv", kind="bad-value", message="not a row of")
         scores.write_text("row,p\n" + "".join(f"{i},1.5\n" for i in range(1, 301)))
         self.refused("compare", "good.csv", *task, "--with-scores", "x=scores.csv", kind="bad-value", message="scores.csv")
 
