@@ -21,6 +21,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
                          -Wno-array-bounds -Wno-alloc-size-larger-than)
 endif()
 
+# A note about a change of GCC 10.1, long ago, in how pairs of numbers are passed.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  target_compile_options(fmd_flags INTERFACE -Wno-psabi)
+endif()
+
 if(FMD_USES_CCACHE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(fmd_flags INTERFACE -fpch-preprocess)
