@@ -101,7 +101,9 @@ void differences_moved(const Scored& before, const Scored& after, const Study& s
   const int second = first == 0 ? 1 : 0;
   const std::pair<const char*, const char*> kRates[] = {
       {"demographic_parity", "selection_rate"}, {"equal_opportunity", "tpr"}};
-  for (const auto& [measure, rate] : kRates) {
+  for (const auto& names : kRates) {
+    const char* const measure = names.first;
+    const char* const rate = names.second;
     MeasureMove move;
     move.attribute = attribute.name;
     move.measure = measure;

@@ -136,7 +136,6 @@ void ArrowColumn::add_dictionary(Column& to, Index from, Index count) {
   std::string scratch;
   for (Index i = from; i < from + count; ++i) {
     std::int32_t level = -1;
-    std::string_view text;
     const Index entry = indices.is_missing(i) ? -1 : indices.whole(i);
     if (!indices.is_missing(i) && (entry < 0 || entry >= values.size()))
       fail_damaged("a code that its dictionary does not have");
