@@ -21,8 +21,9 @@ struct BoxSolution {
 
 // The dual simplex method with bound flips. The signs of c give a start that is dual
 // feasible. A pivot passes as many bounds as it can. There are only two rows, so everything
-// is computed again in each pivot. Throws Error(bad_shape; numerical: no end after 10,000
-// pivots).
+// is computed again in each pivot: this is shorter than a general solver, and the result
+// is a vertex, not an approximation. Throws Error(bad_shape; numerical: no end after
+// 10,000 pivots).
 [[nodiscard]] BoxSolution solve_box(const BoxProgram& program);
 
 }  // namespace fmd::internal

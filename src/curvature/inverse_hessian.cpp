@@ -225,7 +225,9 @@ double damping_of(const Head& head, const CurvatureOptions& o, const Spectrum& s
   return kProductsDampingShare * spectrum.mean;
 }
 
-// For any head, by products with J and J^T alone.
+// For any head, by products with J and J^T alone. Conjugate gradients are preconditioned
+// by K-FAC here. The factor of H over drawn rows, which by_cg() uses, would need a matrix
+// of all parameters.
 std::unique_ptr<InverseHessian> by_products(const Head& head, const Rows& rows,
                                             const Vector& theta,
                                             const CurvatureOptions& options,

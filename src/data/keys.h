@@ -19,7 +19,7 @@ struct Keys {
                              const std::string& column);
 
 // The row of each key. Throws Error(bad_data) that names both rows when a key appears
-// twice.
+// twice. For look-ups only: where an order shows in a result, std::map is used.
 [[nodiscard]] std::unordered_map<std::string, Index> index_keys(
     const std::vector<std::string>& keys, const Table& table, const std::string& column);
 

@@ -4,8 +4,8 @@
 
 #include "core/internal.h"
 
-// toml++ made safe against damaged files. It costs seconds to compile: include it in the
-// sources that read TOML and nowhere else.
+// toml++ made safe against damaged files. It costs seconds to compile: include it only in
+// sources that read TOML. The one header with it is data/task/toml_reader.h.
 //
 // toml++ 3.3 asserts things that a file can have wrong ("[`limits]"). Under NDEBUG it takes
 // them for granted. Here they are exceptions, in every build.

@@ -41,8 +41,10 @@ std::vector<double> path_grid(const Path& path, const DebiasOptions& options) {
   return grid;
 }
 
-// Refines every point of the path to the minimum of J. The solve starts from the path's
-// point plus an offset: how far the last solve ended from its own point.
+// Refines every point of the path to the minimum of J, not only the chosen one: so
+// `--at lambda=X` gives the same model as the one whose figures are in the path file. The
+// solve starts from the path's point plus an offset: how far the last solve ended from
+// its own point.
 void refine(const CandidateInput& input, const DebiasOptions& options, const Exec& exec,
             Candidates& candidates) {
   const Model& model = input.model;

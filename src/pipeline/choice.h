@@ -7,7 +7,9 @@
 
 namespace fmd::internal {
 
-// Accuracy and bias of every candidate on the hold-out, paired with the original.
+// Accuracy and bias of every candidate on the hold-out, paired with the original. These
+// figures serve the choice. The report's figures come from test rows where these are
+// given; otherwise the report says that its rows were also used for the choice.
 void measure_candidates(const Model& model, const StudyPart& holdout,
                         const DebiasOptions& options, const Exec& exec,
                         std::vector<Candidate>& candidates);

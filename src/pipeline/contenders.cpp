@@ -91,6 +91,8 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
                       fmt::format("temperature scaled, T = {:.2f}", temperature), "",
                       with_theta(before, temper(*before.head, before.theta, temperature))});
 
+  // The original with the favourable rate of the repaired model. It shows what the change
+  // of the rate alone would do.
   const int favorable = before.task.favorable_class();
   Control shift{
       .name = "intercept_shift", .title = "intercept shifted", .reason = "", .model = {}};

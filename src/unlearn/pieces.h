@@ -29,8 +29,8 @@ struct PairTape {
   Tape c, cbar;
 };
 
-// A piece of pairs. A linear head works on phi(c) and delta, a network on both sides.
-// Refers to its arguments.
+// A piece of pairs. A linear head works on phi(c) and delta, which keeps the digits of
+// small gaps. A network works on both sides. Refers to its arguments.
 class PairPiece {
  public:
   // deltas: one per block; empty = the delta of this piece is made here.

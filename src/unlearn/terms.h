@@ -5,8 +5,10 @@
 #include "core/internal.h"
 #include "fmd/core/types.h"
 
-// The terms of J (solve.h) for one row or one pair, as functions of logits. J is made of
-// these terms and the head. One output (sigmoid): spans of one entry, p = p(class 1).
+// The terms of J (solve.h) for one row or one pair, as functions of logits. J is written
+// once, here; only the way to the logits and their slopes differs between heads
+// (PairPiece in unlearn/pieces.h). One output (sigmoid): spans of one entry, p = p(class
+// 1).
 namespace fmd::internal {
 
 // w KL(old || p), where the logits of p are those of old plus dz; old has all classes.

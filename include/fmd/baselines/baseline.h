@@ -36,9 +36,10 @@ struct BaselineProblem {
   BaselineRows edit;   // labelled rows that it was not trained on
 };
 
-// Answers to some rows. Where a method has no probabilities of its own, p = decision. A
-// method that draws lots gives the probability of each decision; figures computed from
-// these are expected values.
+// Answers to some rows. Where a method has no probabilities of its own, p = decision. The
+// model's scores would be wrong there: the method does not answer by them, and their flip
+// gap would say that nothing changed. A method that draws lots gives the probability of
+// each decision; figures computed from these are expected values.
 struct Answers {
   Matrix p;         // rows x classes
   Matrix decision;  // rows x classes: probability that the class is decided

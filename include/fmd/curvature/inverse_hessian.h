@@ -51,7 +51,7 @@ enum class Solver {
   automatic,  // the cheaper one by counting operations
   cholesky,   // H formed and factored: exact, any number of right-hand sides
   cg,     // H never formed: passes over the rows, preconditioned with the factor of H on
-          // a few thousand of them (with hidden layers: with kfac)
+          // some of them, see preconditioner_rows (with hidden layers: with kfac)
   lissa,  // the Neumann series of H / scale, every row in each step; slow, on request only
   kfac,   // each layer's block as a Kronecker product: an approximation, any number of
           // right-hand sides; the residual is reported and rarely small

@@ -29,7 +29,7 @@ struct Attribute {
 
   // The groups that are compared: the values and, where rows lack the attribute,
   // kMissingGroup as the last one. That is a group of people, but not a value to flip to or
-  // from.
+  // from. Audits and scans compare it; flips, repairs and explanations leave it out.
   std::vector<std::string> groups;
   std::vector<std::int32_t> group;  // per row, into groups; -1 = not among the values
   Index missing = 0;                // rows that lack it

@@ -18,7 +18,10 @@ namespace fmd {
 //             numbers, a second feature is 1 where the number is missing.
 //   category  Two levels (no missing value, no bucket): one feature, 1 for levels[1].
 //             Otherwise one feature per level, 1 where the row has it. When the training
-//             rows had missing values, the level "" is one of the levels.
+//             rows had missing values, the level "" is one of the levels. Two levels as
+//             one feature give Adult 98 features, as others count them. One feature per
+//             level and the intercept are linearly dependent; the ridge of the training
+//             makes the optimum unique all the same.
 struct EncodedColumn {
   std::string name;
   ColumnKind kind = ColumnKind::number;

@@ -26,8 +26,8 @@ struct RefitOptions {
   double l2 = 0;            // of F
   double rows_in_mean = 0;  // n of F; 0 = train.size()
   double relative_gradient = 1e-8;
-  // Networks: the number of epochs of Adam from theta. The order of the rows does not
-  // depend on which rows are left out, so two trainings differ by these rows alone.
+  // Networks: the number of epochs of Adam from theta. Rows that are left out keep their
+  // place in the minibatches with weight 0, so two trainings differ by these rows alone.
   int epochs = 20;
   double learning_rate = 1e-4;
 };

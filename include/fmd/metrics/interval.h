@@ -30,7 +30,9 @@ enum class IntervalKind : std::uint8_t {
 };
 [[nodiscard]] std::string to_string(IntervalKind kind);  // "wilson", ...
 
-// A figure with its confidence interval; NaN = undefined (0 of 0), never 0.
+// A figure with its confidence interval; NaN = undefined (0 of 0), never 0. The kind
+// travels with the figure: a report need not know which figures are bootstrapped, which
+// have a formula, and where BCa was undefined.
 struct Interval {
   double value = kUndefined, low = kUndefined, high = kUndefined;
   IntervalKind kind =
@@ -58,7 +60,8 @@ enum class Bootstrap { percentile, bca };
 [[nodiscard]] Interval wilson(Index k, Index n, double confidence);
 
 // k1/n1 - k2/n2 of two separate groups: Newcombe's interval from the two Wilson intervals.
-// It is right also for rates of 0 and 1, where resampling shows no spread.
+// Differences of group rates use it in place of a bootstrap. It is right also for rates
+// of 0 and 1, where resampling shows no spread, and its coverage holds for small groups.
 [[nodiscard]] Interval newcombe(Index k1, Index n1, Index k2, Index n2, double confidence);
 
 // (k1/n1) / (k2/n2) of two separate groups. The ends come from the two Wilson intervals, in

@@ -21,8 +21,9 @@ struct MatchedResult {
 };
 
 // A row is used several times, as source and as partner, so pairs are not independent. The
-// variance of a mean therefore sums the products of any two pairs that share a row.
-// Intervals are value +- z times its root. Throws Error (bad_shape, bad_option).
+// variance of a mean therefore sums the products of any two pairs that share a row. A
+// bootstrap of rows that keeps their partners fixed would give intervals that are too
+// narrow. Intervals are value +- z times its root. Throws Error (bad_shape, bad_option).
 [[nodiscard]] MatchedResult matched_result(const MatchedGaps& gaps, double confidence);
 
 // The mean over rows of `value`. Pair i involves the rows rows[k][i] for each k. rows[0] is

@@ -72,12 +72,13 @@ struct KeptRows {
   std::vector<std::vector<std::int32_t>> code;  // per attribute
 };
 
-// Everything that an audit says of rows, as sums that blocks are added to. The sums are of
-// whole numbers: counts, and scores and losses rounded to 2^-50 and 2^-45, which is finer
-// than the rounding of a plain sum. So merging in any order and any grouping gives the same
-// bits: make one tally per thread, per file or per machine, or one for all. A tally takes
-// up to some megabytes with its score histograms: do not make one per block. Make one per
-// thread, or one per about 100,000 rows, and add blocks to it.
+// Everything that an audit says of rows, as sums that blocks are added to. The sums are
+// of whole numbers: counts, and scores and losses rounded to 2^-50 and 2^-45, which is
+// finer than the rounding of a plain sum. So merging in any order and any grouping gives
+// the same bits, and no tree (core/accumulator.h) is needed: make one tally per thread,
+// per file or per machine, or one for all. A tally takes up to some megabytes with its
+// score histograms: do not make one per block. Make one per thread, or one per about
+// 100,000 rows, and add blocks to it.
 //
 // It holds a table group x label x outcome for all attributes at once where that has few
 // cells, otherwise one for every pair of attributes. Smaller tables are its margins. Memory

@@ -42,6 +42,7 @@ struct DebiasOptions {
                                  // average-column
   Index layers = 1;  // of a network: the top layers that are changed; those below are held
   // solve on two or more layers: "lm" (Levenberg-Marquardt), "adam" (minibatches) or "auto"
+  // (adam, with gaps lm)
   std::string optimizer = "auto";
   std::vector<std::string> repair;  // attributes; empty = all of the task that are read
   std::optional<Limit> target;      // most accurate candidate that passes this

@@ -35,8 +35,9 @@ struct MatchInput {
 // Each row with a label and a value gets, for each other value v, the nearest row with the
 // same label and the value v. For the floor it also gets the nearest other row with the
 // same label and its own value. The nearest of more rows is nearer, so both choose among
-// equally many rows: the larger of the two sets is cut down at random. Pairs of one row are
-// adjacent and rows ascend.
+// equally many rows: the larger of the two sets is cut down at random. Otherwise a rare
+// group would have an excess only because it is rare. Pairs of one row are adjacent and
+// rows ascend.
 struct MatchPlan {
   std::string by;
   std::vector<std::string> columns;

@@ -24,8 +24,9 @@ struct StreamOptions {
 
 // DATA of any size as a model sees it: blocks of rows with features, labels and attributes.
 // Memory does not grow with the rows. Tables (any file that TableStream opens) are read
-// twice: the first pass finds the attributes' values and counts the rows. Files of features
-// (see FeaturesFile) are mapped. Data sets by name and tables with --groups are read into
+// twice: the first pass finds the attributes' values and counts the rows. Flips need all
+// values of an attribute before the first row is scored. Files of features (see
+// FeaturesFile) are mapped. Data sets by name and tables with --groups are read into
 // memory and come as one block.
 class StudyStream {
  public:

@@ -7,6 +7,7 @@ namespace fmd {
 struct AuditReport;
 
 // Every report leaves out cells under this many rows: their figures are figures of persons.
+// Audits and scans do not compare such cells, unless include_rows is set.
 inline constexpr Index kMaskedRows = 10;
 
 // The audit in the form that is given out. screen(), to_json(), csv() and markdown() call
@@ -14,6 +15,10 @@ inline constexpr Index kMaskedRows = 10;
 // rows of one label keeps only figures that do not tell its labels. Where the totals minus
 // the other groups would tell a hidden figure, and in intersections always, counts beside
 // it are rounded to tens and figures to 3 decimals. With include_rows nothing is masked.
+//
+// Reports are masked where they are written, not where they are measured: limits are
+// judged on the true figures. No second group is hidden to protect the first one. A large
+// group would lose its figures because of a small one, and rounding hides as much.
 [[nodiscard]] AuditReport masked(AuditReport report);
 
 }  // namespace fmd

@@ -29,7 +29,8 @@ struct ScanGap {
   bool finding = false;          // adjusted <= 1 - confidence
 };
 
-// What the model does when only the column is changed.
+// What the model does when only the column is changed. There is no p-value: the model
+// either reads the column or does not.
 struct ScanFlip {
   std::string kind;  // "flip": each other value; "slope": per deviation of a number
   Index rows = 0, values = 0;

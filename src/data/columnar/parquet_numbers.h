@@ -9,7 +9,9 @@
 
 namespace fmd::internal {
 
-// A column of numbers, decoded by the plug-in without batches in between.
+// A column of numbers, decoded by the plug-in without batches in between: an Arrow array
+// would cost a second pass through memory. Texts come in Arrow's batches (ArrowColumn):
+// they need the dictionaries that Arrow makes.
 class ParquetNumbers final : public ColumnSource {
  public:
   // Takes ownership of `handle`, the result of library.numbers().

@@ -16,6 +16,9 @@ inline constexpr std::size_t kCsvChunk = std::size_t{1} << 18;  // bytes of one 
 // Reads a CSV text in waves. A wave is some pieces of `chunk` bytes that are parsed at the
 // same time. The start of a piece is guessed, and a piece whose guess was wrong is parsed
 // again. So the records are those of a reading from start to end, for any size of pieces.
+// Guessing is necessary: from the middle of a file nobody can tell whether a quote opens
+// or closes a cell. A first pass that counts quotes would be wrong too, because a plain
+// cell may have a stray quote.
 class CsvReader {
  public:
   // Reads the header.
