@@ -1,8 +1,8 @@
-# fmd_unity(TARGET SOURCES...) compiles the sources of one folder together, a dozen at a time:
-# a header is then read once for twelve sources. Folders stay apart, so that a helper's name is
+# fmd_unity(TARGET SOURCES...) compiles the sources of one folder together, two dozen at a
+# time: a header is then read once for all of them. Folders stay apart, so that a helper's name is
 # free in every part. -DFMD_UNITY=OFF compiles each source alone, as clang-tidy wants it.
 option(FMD_UNITY "Compile sources of one folder together" ON)
-set(FMD_UNITY_SOURCES 12 CACHE STRING "How many sources are compiled together")
+set(FMD_UNITY_SOURCES 24 CACHE STRING "How many sources are compiled together")
 mark_as_advanced(FMD_UNITY_SOURCES)
 
 function(fmd_unity target)

@@ -24,7 +24,7 @@ import environment
 
 ROOT = environment.ROOT
 # All CPU seconds of a first build, divided by its compile steps; measured on the release preset.
-CPU_SECONDS_PER_COMPILE_STEP = 9.0
+CPU_SECONDS_PER_COMPILE_STEP = 5.0
 SHORT_SECONDS = 20  # what takes less is not announced
 PROGRESS_SECONDS = 30
 WITH_PARQUET = ("release", "dev")
