@@ -39,6 +39,14 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
                 fmt::format("{}: this is not an fmd receipt", path.string()),
                 "name the receipt that `fmd debias` wrote");
   }
+  // A later schema may mean other things by the same keys.
+  if (!json.contains("schema") || json["schema"] != 1) {
+    throw Error(ErrorKind::bad_model,
+                fmt::format("{}: this version of fmd reads receipts of schema 1, not {}",
+                            path.string(),
+                            json.contains("schema") ? json["schema"].dump() : "none"),
+                "use the version of fmd that wrote the receipt, or a newer one");
+  }
   const nlohmann::json object = json["model"];
   const JsonReader model(object, path.string() + ", model");
   receipt.sha256_before = model.text("sha256_before");

@@ -241,6 +241,10 @@ class Release:
         text["measures"]["test"]["after"]["accuracy"]["value"] += 0.5
         (self.dir / receipt).write_text(json.dumps(text))
         self.json("verify", receipt, "--tolerance", SAMPLED, code=1)
+        self.edit("path.safetensors.receipt.json", b'"schema": 1', b'"schema": 9')
+        for command in (["verify"], ["undo", "-o", "back.safetensors"]):
+            done = self.fmd(command[0], "path.safetensors.receipt.json", *command[1:], code=20)
+            self.assertIn("reads receipts of schema 1, not 9", done.stderr)
         self.cut("step.safetensors.receipt.json")
         self.fmd("verify", "step.safetensors.receipt.json", code=20)
         self.fmd("undo", "step.safetensors.receipt.json", "-o", "back.safetensors", code=20)
