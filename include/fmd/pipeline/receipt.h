@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "fmd/core/types.h"
+
 namespace fmd {
 
 // Names of the files that a repair leaves: OUT and those beside it.
