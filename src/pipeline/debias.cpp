@@ -21,8 +21,8 @@
 namespace fmd {
 namespace {
 
-// theta [candidates, parameters], and what names a candidate: NaN where the method has no
-// such name.
+// theta [candidates, parameters], and what names a candidate: NaN (K: 0) where the method
+// has no such name. gamma and mu of matched pairs are in OUT.path.json alone.
 Bytes path_tensors(const DebiasReport& report) {
   const Index count = static_cast<Index>(report.candidates.size());
   const Index parameters = count == 0 ? 0 : report.candidates[0].theta.size();

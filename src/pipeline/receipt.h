@@ -12,8 +12,8 @@
 
 namespace fmd::internal {
 
-// A receipt that was read back. The names of OUT and its other files follow from its own
-// name, so that a folder can be moved.
+// A receipt that was read back; receipt_json() in report/debias_report.cpp makes it. The
+// names of OUT and its other files follow from its own name, so that a folder can be moved.
 struct Receipt {
   DebiasFiles files;
   Json json;

@@ -126,7 +126,8 @@ struct RunNote {
 // OUT.receipt.json, schema 1: no persons' rows, no weights. Times stand only in `run`.
 [[nodiscard]] std::string receipt_json(const DebiasReport& report, const RunNote& run);
 // OUT.path.json, schema 1: every candidate with its figures on the hold-out. The parameters
-// are in OUT.path.safetensors: theta [candidates, parameters].
+// are in OUT.path.safetensors: theta [candidates, parameters], and lambda, s and K
+// [candidates, 1].
 [[nodiscard]] std::string path_json(const DebiasReport& report);
 // The debias command's screen.
 [[nodiscard]] std::string screen(const DebiasReport& report);

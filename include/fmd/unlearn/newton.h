@@ -23,7 +23,9 @@ namespace fmd {
 //   Eq. 8   out = harmful training rows   in = the same rows with the attribute changed
 //   Eq. 9   out = external rows c_i       in = their counterfactuals cbar_i
 //
-// Eq. 8 and 9 differ only in where the pairs come from, so one function serves both.
+// Eq. 8 and 9 differ only in where the pairs come from, so one function serves both. The
+// debias command takes the two halves apart: unlearn_gradient() makes g
+// (pipeline/row_exchange.cpp), and one H^-1 g serves all s (newton_candidates.cpp).
 // Nothing is modified: the new parameters are in the result. On a quadratic loss, the step
 // with s = 1/n and H over the rows that stay, divided by the original n, gives the optimum
 // without the rows. On other losses it is the first order of that change. Softmax: the

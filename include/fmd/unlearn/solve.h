@@ -36,12 +36,13 @@ namespace fmd {
 // what pulls, so a large lambda does not slow the iteration down. J falls with every
 // iteration that changes theta. A change that makes J infinite or NaN is not made.
 
-// gamma gap^2 for a measure on rows with two groups: demographic_parity_soft,
-// equal_opportunity_soft or false_positive_soft.
+// gamma gap^2 for a measure on rows: demographic_parity_soft, equal_opportunity_soft or
+// false_positive_soft. It takes two groups or more; bias_measure.h says what the gap of
+// more than two is.
 struct GapPenalty {
   std::shared_ptr<const BiasMeasure> measure;
   double gamma = 0;                 // >= 0
-  std::vector<std::int32_t> group;  // per row of rows.X
+  std::vector<std::int32_t> group;  // per row of rows.X; -1 = in no group
 };
 
 struct SolveOptions {
