@@ -217,7 +217,7 @@ void require_previous(const AuditArgs& args) {
   if (!gate.previous_model.empty() && !args.scores.empty()) {
     throw Error(
         ErrorKind::bad_option,
-        "audit: --previous-model needs MODEL and DATA, scores alone cannot be paired",
+        "audit: --previous-model needs MODEL and DATA: scores alone cannot be paired",
         "give --previous OLD.json");
   }
 }
@@ -285,21 +285,21 @@ void add_audit(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   cmd->add_option("--adjust", args->scanned.adjust,
-                  "How a scan adjusts p-values for their number: holm (no false finding), "
-                  "bh (few false ones among the findings), none")
+                  "How a scan adjusts p-values for the number of comparisons: holm (no "
+                  "false finding), bh (few of the findings are false), none")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Adjust>{
           {"holm", Adjust::holm}, {"bh", Adjust::bh}, {"none", Adjust::none}}))
       ->default_str("holm");
-  cmd->add_option("--top", args->scanned.top, "Lines of each list of a scan")
+  cmd->add_option("--top", args->scanned.top, "Number of lines in each list of a scan")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   cmd->add_option("--metrics", args->metrics,
-                  "More rates and measures on the screen: all, or names with commas; "
-                  "--json always has them")
+                  "More rates and measures on the screen: all, or names separated by "
+                  "commas; --json always has them")
       ->delimiter(',')
       ->allow_extra_args(false);
   cmd->add_flag("--weighted", args->options.weighted,
-                "Weight the rows by the column of --weight")
+                "Weight each row by the column that --weight names")
       ->capture_default_str();
   cmd->add_option("-o,--out", args->out, "Also write the JSON (or --format) here");
   cmd->add_option("--replicates", args->options.replicates, "Bootstrap replicates")
@@ -323,7 +323,7 @@ void add_audit(CLI::App& app) {
                   "with rows^2")
       ->check(CLI::Range(1, 1000));
   cmd->add_flag("--include-rows", args->options.include_rows,
-                "Show groups under 10 rows; otherwise they are masked");
+                "Show groups of fewer than 10 rows; without this option they are masked");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);

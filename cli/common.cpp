@@ -95,7 +95,7 @@ void add_common(CLI::App& command, Common& common) {
       ->capture_default_str();
   command
       .add_option("--threads", common.threads,
-                  "Threads; 0 = all cores. Results do not depend on it")
+                  "Number of threads; 0 = all cores. Results do not depend on it")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
   command.add_option("--task", common.task_file,
@@ -123,8 +123,8 @@ void add_task_options(CLI::App& command, TaskOverrides& flags) {
   command.add_option("--favorable", flags.favorable,
                      "Label value that is good for the person");
   command.add_option("--threshold", flags.threshold,
-                     "The answer is positive at p >= this; rate=R: chosen so that a share "
-                     "R of the training rows is");
+                     "The answer is positive at p >= this; rate=R: a share R of the "
+                     "training rows is answered positive");
   command
       .add_option("--attribute", flags.attributes, "Attribute in question; may be repeated")
       ->allow_extra_args(false);

@@ -177,15 +177,15 @@ void add_compare(CLI::App& app) {
       ->required();
   cmd->add_option(
       "--model", args->model,
-      "Compare repairs of this model; without it one is trained on a part of DATA");
+      "Compare repairs of this model; without --model, one is trained on a part of DATA");
   cmd->add_option("--train", args->train, "Rows that --model was trained on");
   cmd->add_option("--methods", args->methods,
-                  "Names with commas between them; all that apply when left out");
+                  "Names separated by commas; without --methods, all that apply");
   cmd->add_option("--measure", o.measure,
                   "What the rule minimises: co, flip_rate, demographic_parity, "
                   "equal_opportunity or equalized_odds");
   cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss,
-                  "How much accuracy the rule may cost on the hold-out")
+                  "Largest loss of accuracy that the rule allows on the hold-out")
       ->capture_default_str();
   cmd->add_option("--parts", o.parts, "Shares: train=.4,edit=.15,holdout=.15,test=.3");
   cmd->add_option("--with-scores", args->scores,
@@ -196,7 +196,7 @@ void add_compare(CLI::App& app) {
                   "the flip gap")
       ->allow_extra_args(false);
   cmd->add_option("--split-out", args->split_out,
-                  "Where to write the part that every row is in");
+                  "Where to write which part each row is in");
   cmd->add_option("-o,--out", args->out, "Where to write the JSON report");
   cmd->add_flag("--force", args->force, "Replace files that exist");
   add_groups_options(*cmd, args->groups);

@@ -66,7 +66,7 @@ void add_data(CLI::App& app) {
       "data", "List the data sets known by name, with source and checksum");
   cmd->add_option("name", args->name,
                   "Write this set as CSV (NAME or NAME/train, NAME/test)");
-  cmd->add_option("-o,--out", args->out, "Where to write it; stdout when left out");
+  cmd->add_option("-o,--out", args->out, "Where to write it; without -o, stdout");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_common(*cmd, args->common);
   cmd->footer("\nExamples\n  fmd data\n  fmd data adult/test -o adult_test.csv");

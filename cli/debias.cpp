@@ -114,11 +114,12 @@ int run_debias(const DebiasArgs& args) {
 }
 
 constexpr const char* kDebiasFooter = R"(
-The edit is computed from 80 % of DATA. The other 20 % choose among the candidates. --test is only
-reported on. --attribute names what is repaired; when it is left out, every attribute that the model
-reads is repaired. The task's other attributes are measured too. When no candidate meets the rule,
-nothing is written and the exit code is 1. step, remove and replace are Newton steps by the paper's
-equations 9, 7 and 8. --scale as-printed overshoots by about the number of rows.
+The edit is computed from 80 % of DATA. The other 20 % choose among the candidates. --test is used
+for the report only. --attribute names the attributes to repair. When it is left out, every
+attribute that the model reads is repaired. The task's other attributes are measured too. When no
+candidate meets the rule, nothing is written and the exit code is 1. step, remove and replace are
+Newton steps by the paper's equations 9, 7 and 8. --scale as-printed overshoots by about the number
+of rows.
 
 Examples
   fmd debias income.safetensors repair.csv --attribute sex --test test.csv -o repaired.safetensors
@@ -137,8 +138,9 @@ void add_files(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_option("--train", args.train,
                  "Training rows: for the curvature, for remove and replace, and for the "
                  "control that is retrained without the column");
-  cmd.add_option("--test", args.test, "Rows that are only reported on");
-  cmd.add_option("--holdout", args.holdout, "Rows to choose on, instead of 20 % of DATA");
+  cmd.add_option("--test", args.test, "Rows that are used for the report only");
+  cmd.add_option("--holdout", args.holdout,
+                 "Rows to choose the candidate on, instead of 20 % of DATA");
   cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
 }
 
@@ -148,9 +150,9 @@ void add_choice(CLI::App& cmd, DebiasArgs& args) {
       cmd.add_option("--target", args.target,
                      "Take the most accurate candidate that meets this, e.g. co=.005, "
                      "co:sex=.005 (matched pairs: equalized_odds_soft=.05)");
-  cmd.add_option(
-         "--max-accuracy-loss", o.max_accuracy_loss,
-         "Take the least biased candidate that costs at most this; 0.01 = one point")
+  cmd.add_option("--max-accuracy-loss", o.max_accuracy_loss,
+                 "Take the least biased candidate that loses at most this accuracy; 0.01 = "
+                 "one point")
       ->capture_default_str()
       ->excludes(target);
   cmd.add_option(
@@ -159,7 +161,7 @@ void add_choice(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_flag("--best-effort", o.best_effort,
                "When no candidate meets the rule, write the least biased one");
   cmd.add_flag("--keep-rate", o.keep_rate,
-               "Shift the intercept so that the favourable rate stays");
+               "Shift the intercept so that the favourable rate stays the same");
   cmd.add_option("--replicates", o.audit.replicates, "Bootstrap replicates")
       ->check(CLI::Range(50, 1000000))
       ->capture_default_str();
@@ -193,16 +195,18 @@ void add_newton(CLI::App& cmd, DebiasArgs& args) {
          "--scale", o.newton.scale,
          "step, remove, replace: factor s; auto, as-printed (1), removal (1/n) or a number")
       ->capture_default_str();
-  cmd.add_option(
-         "--rows", o.newton.rows,
-         "remove, replace: number of training rows; chosen on the hold-out when left out")
+  cmd.add_option("--rows", o.newton.rows,
+                 "remove, replace: number of training rows; without --rows, it is chosen "
+                 "on the hold-out")
       ->check(CLI::Range(Index{1}, Index{1} << 40));
   cmd.add_option("--refresh", o.newton.refresh,
                  "step, remove, replace: this many steps of s / N, each with a new Hessian")
       ->capture_default_str();
   cmd.add_option("--hessian", o.hessian,
-                 "Rows of the curvature: train or data; train where --train is given");
-  cmd.add_option("--solver", args.solver, "H^-1 v by auto, cholesky, cg, lissa or kfac")
+                 "Rows that the curvature is computed from: train or data; train when "
+                 "--train is given");
+  cmd.add_option("--solver", args.solver,
+                 "Solver for H^-1 v: auto, cholesky, cg, lissa or kfac")
       ->capture_default_str();
 }
 
@@ -217,8 +221,8 @@ void add_debias(CLI::App& app) {
                   "solve, path, step, remove, replace or average-column")
       ->capture_default_str();
   cmd->add_option("--layers", args->layers,
-                  "Of a network: how many top layers are changed, a number or all; the "
-                  "layers below stay fixed")
+                  "Networks: how many top layers are changed (a number or all); the layers "
+                  "below stay fixed")
       ->capture_default_str();
   add_choice(*cmd, *args);
   add_solve(*cmd, *args);

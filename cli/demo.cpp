@@ -171,7 +171,8 @@ void add_demo(CLI::App& app) {
   auto args = std::make_shared<DemoArgs>();
   auto* cmd = app.add_subcommand(
       "demo", "Train, audit, explain and repair on a built-in table, in seconds");
-  cmd->add_option("-o,--out", args->folder, "Folder for its files")->capture_default_str();
+  cmd->add_option("-o,--out", args->folder, "Folder for the files of the demo")
+      ->capture_default_str();
   add_common(*cmd, args->common);
   cmd->footer("\nExample\n  fmd demo");
   on_run(*cmd, [args] { return run_demo(*args); });

@@ -56,8 +56,8 @@ int run_explain(const ExplainArgs& args) {
   const bool above = model.head->widths().size() - 1 < all_layers;
   if (above)
     say(
-        fmt::format("fmd: the top {} of {} layers are explained: what the rows did to the "
-                    "layers below is left out",
+        fmt::format("fmd: the top {} of {} layers are explained; the effect of the rows on "
+                    "the layers below is left out",
                     layers, all_layers));
   OutputFiles spills({.force = true});
   const auto read = [&](const std::string& name, const std::string& role) {
@@ -111,9 +111,10 @@ void add_explain(CLI::App& app) {
       ->required();
   cmd->add_option("--train", args->train, "The rows that the model was trained on")
       ->required();
-  cmd->add_option("--measure", o.measures,
-                  "co, co_tv, demographic_parity_soft, equal_opportunity_soft, "
-                  "false_positive_soft, loss; NAME:ATTRIBUTE for one attribute; repeatable")
+  cmd->add_option(
+         "--measure", o.measures,
+         "co, co_tv, demographic_parity_soft, equal_opportunity_soft, false_positive_soft, "
+         "loss; NAME:ATTRIBUTE for one attribute; may be repeated")
       ->allow_extra_args(false)
       ->capture_default_str();
   cmd->add_option("-o,--out", args->out,
@@ -123,18 +124,21 @@ void add_explain(CLI::App& app) {
       ->check(CLI::Range(Index{0}, Index{1} << 40))
       ->type_name("K");
   cmd->add_option("--layers", args->layers,
-                  "Of a network: how many top layers are explained, a number or all; the "
+                  "Networks: how many top layers are explained (a number or all); the "
                   "layers below stay fixed")
       ->capture_default_str();
-  cmd->add_option("--hessian", args->hessian, "Rows of the curvature: train or data")
+  cmd->add_option("--hessian", args->hessian,
+                  "Rows that the curvature is computed from: train or data")
       ->check(CLI::IsMember({"train", "data"}))
       ->capture_default_str();
-  cmd->add_option("--solver", args->solver, "auto, cholesky, cg, lissa or kfac")
+  cmd->add_option("--solver", args->solver,
+                  "Solver for H^-1 v: auto, cholesky, cg, lissa or kfac")
       ->check(CLI::IsMember({"auto", "cholesky", "cg", "lissa", "kfac"}))
       ->capture_default_str();
   cmd->add_option("--damping", o.damping, "Added to the diagonal of H; -1 = by the rule")
       ->capture_default_str();
-  cmd->add_option("--tolerance", o.tolerance, "Of cg: |H x - b| / |b|; -1 = by the rule")
+  cmd->add_option("--tolerance", o.tolerance,
+                  "cg: stop at this |H x - b| / |b|; -1 = by the rule")
       ->capture_default_str();
   cmd->add_option("--cache", args->cache,
                   "Folder that keeps factors of H for the next run on the same rows");

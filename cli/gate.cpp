@@ -30,23 +30,24 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
       ->allow_extra_args(false);
   command
       .add_option("--on-unclear", args.on_unclear,
-                  "What not enough evidence counts as: exit-3, fail, pass")
+                  "What to do when there is not enough evidence: exit-3, fail, pass")
       ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
       ->capture_default_str();
   command
-      .add_option(
-          "--format", args.format,
-          "screen, json, csv, markdown or junit: of the file with -o, otherwise of stdout")
+      .add_option("--format", args.format,
+                  "Format of the file with -o, otherwise of stdout: screen, json, csv, "
+                  "markdown or junit")
       ->check(CLI::IsMember({"screen", "json", "csv", "markdown", "junit"}));
   command.add_option("--previous", args.previous,
-                     "A previous audit.json: what changed since then");
-  command.add_option("--previous-model", args.previous_model,
-                     "The previous model: both score DATA, changes are paired by row");
+                     "A previous audit.json; the audit shows what changed since then");
+  command.add_option(
+      "--previous-model", args.previous_model,
+      "The previous model; both models score DATA, and changes are paired by row");
   // The old names still work. An empty group hides them from --help.
   command.add_option("--baseline", args.previous)->group("");
   command.add_option("--baseline-model", args.previous_model)->group("");
   command.add_flag("--fail-on-worse", args.fail_on_worse,
-                   "Exit 1 when a figure is worse than before beyond its interval");
+                   "Exit 1 when the whole interval of a change is on the worse side");
 }
 
 Task with_limits(Task task, const GateArgs& args) {

@@ -118,11 +118,13 @@ void add_pairs(CLI::App& app) {
   cmd->add_option("--flip", args->attribute, "Attribute to change");
   cmd->add_option("--match", args->matched,
                   "Attribute whose rows are matched with rows of another value");
-  cmd->add_option("--by", args->by, "match: by overlap, mahalanobis or cosine")
+  cmd->add_option("--by", args->by, "match: the distance: overlap, mahalanobis or cosine")
       ->check(CLI::IsMember({"overlap", "mahalanobis", "cosine"}));
-  cmd->add_option("--label", args->match.label, "match: partners have the same label");
+  cmd->add_option("--label", args->match.label,
+                  "match: column with the label; partners have the same label");
   add_match_options(*cmd, args->match);
-  cmd->add_option("--value", args->values, "Only between these values; may be repeated")
+  cmd->add_option("--value", args->values,
+                  "Change or match only between these values; may be repeated")
       ->allow_extra_args(false);
   cmd->add_option("-o,--out", args->out, "Where to write the rows")->required();
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");

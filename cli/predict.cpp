@@ -85,7 +85,7 @@ void add_predict(CLI::App& app) {
   cmd->add_option("data", args->data,
                   "A table of any size, a file of features, or data:NAME")
       ->required();
-  cmd->add_option("-o,--out", args->out, "Where to write the scores; stdout when left out");
+  cmd->add_option("-o,--out", args->out, "Where to write the scores; without -o, stdout");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_task_options(*cmd, args->flags);
   add_common(*cmd, args->common);

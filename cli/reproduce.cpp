@@ -84,9 +84,10 @@ int run_reproduce(const ReproduceArgs& args) {
 
 void add_reproduce(CLI::App& app) {
   auto args = std::make_shared<ReproduceArgs>();
-  auto* cmd = app.add_subcommand("reproduce",
-                                 "Measure a table of the paper again: printed, ours, time");
-  cmd->add_option("table", args->table, "toy, table1, ...; all = every one")->required();
+  auto* cmd = app.add_subcommand(
+      "reproduce",
+      "Measure a table of the paper again; show the printed figures, ours and the time");
+  cmd->add_option("table", args->table, "toy, table1, ...; all = every table")->required();
   cmd->add_option("--seeds", args->seeds, "Number of seeds, beginning with --seed")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

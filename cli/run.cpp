@@ -21,7 +21,7 @@ constexpr const char* kMainFooter = R"(
 Begin with
   fmd demo                                     everything on built-in data
   fmd train YOUR.csv --label COLUMN --positive VALUE --attribute COLUMN -o model.safetensors
-Each command has --help with examples. Data goes to stdout, words go to stderr.
+Each command has --help with examples. Results go to stdout, messages go to stderr.
 Exit codes: 0 done or pass, 1 fail or no candidate, 2 wrong usage, 3 not enough evidence,
 11 and more: errors by kind (docs/errors.md).)";
 

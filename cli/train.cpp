@@ -41,7 +41,7 @@ std::vector<Index> parse_widths(const std::string& text) {
     if (error != std::errc() || last != text.data() + end || width < 1 || width > 1000000) {
       throw Error(ErrorKind::bad_option,
                   fmt::format("train: option hidden is '{}', must be widths from 1 to "
-                              "1000000 with commas between them",
+                              "1000000, separated by commas",
                               text),
                   "for two hidden layers write --hidden 100,100");
     }
@@ -215,7 +215,8 @@ void add_mlp_options(CLI::App& cmd, TrainArgs& args) {
   cmd.add_option("--learning-rate", adam.learning_rate, "mlp: learning rate of Adam")
       ->capture_default_str();
   cmd.add_option("--validation", adam.validation,
-                 "mlp: share of rows that decide when to stop; 0 = run all epochs")
+                 "mlp: share of the rows that is held back to decide when to stop; 0 = run "
+                 "all epochs")
       ->capture_default_str();
   cmd.add_option("--patience", adam.patience,
                  "mlp: stop after this many epochs without a lower loss on those rows")

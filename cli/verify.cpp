@@ -29,8 +29,9 @@ void add_verify(CLI::App& app) {
   cmd->add_option("receipt", args->receipt,
                   "OUT.receipt.json, with OUT and OUT.undo beside it")
       ->required();
-  cmd->add_option("--data", o.data,
-                  "A table of the repair that is not found by its name; may be repeated")
+  cmd->add_option(
+         "--data", o.data,
+         "A table of the repair that is not found under its recorded name; may be repeated")
       ->allow_extra_args(false);
   cmd->add_option("--train", o.train, "The training rows of the repair");
   cmd->add_option("--test", o.test, "The test rows of the repair");

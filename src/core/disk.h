@@ -43,7 +43,7 @@ class File {
 
 using Path = std::filesystem::path;
 
-// What temporary files (".<name>.fmd-tmp") and journals ("<name>.fmd-journal") end with.
+// The endings of temporary files (".<name>.fmd-tmp") and journals ("<name>.fmd-journal").
 inline const std::string kTemporary = ".fmd-tmp";
 inline const std::string kJournal = ".fmd-journal";
 
@@ -60,8 +60,8 @@ void rename(const Path& from, const Path& to);
 void remove(const Path& path);  // no error when it is gone already
 
 // Files to remove when the process is interrupted: a list that a signal handler may walk.
-// remove_remembered() is async-signal-safe. What does not fit on the list (64 files, paths
-// of 4095 bytes) is removed by the next run.
+// remove_remembered() is async-signal-safe. The next run removes the files that do not fit
+// on the list (64 files, paths of 4095 bytes).
 void remember(const Path& path);
 void forget(const Path& path);
 void remove_remembered() noexcept;

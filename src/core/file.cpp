@@ -41,7 +41,7 @@ namespace {
       cannot_read(path, "there is no such file", "check the path");
     case EACCES:
     case EPERM:
-      cannot_read(path, "no permission", "give yourself the right to read it");
+      cannot_read(path, "no permission", "give yourself permission to read it");
     default:
       cannot_read(path, disk::reason(code), "");
   }

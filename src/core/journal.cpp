@@ -50,7 +50,7 @@ Journal read_journal(const Path& path) {
   } catch (const Error&) {
     throw Error(ErrorKind::cannot_write,
                 fmt::format("{} is not a journal of fmd, or it is damaged", path.string()),
-                "move it away if no run was interrupted here, then run again");
+                "if no run was interrupted here, move it away and run again");
   }
 }
 
@@ -138,7 +138,8 @@ Path resolve(const Path& target) {
     path = fs::canonical(target, ignored);
     if (path.empty()) {
       throw Error(ErrorKind::cannot_write,
-                  fmt::format("cannot write {}: it is a link to nothing", target.string()),
+                  fmt::format("cannot write {}: it is a link to a file that does not exist",
+                              target.string()),
                   "remove the link or name another file");
     }
   }

@@ -1,5 +1,5 @@
 // Compiled once for each instruction set, see core/simd.h: the first try of
-// BinomialByRejection for many n at a time, which succeeds for three of four.
+// BinomialByRejection for many n at a time. It succeeds for three of four.
 
 namespace fmd::internal::kernels::FMD_ISA {
 namespace {

@@ -152,10 +152,11 @@ struct OutputFiles::State {
     for (const Output& output : outputs) {
       check_free(output.target, options.force);
       if (disk::is_at(output.file, journal::temporary_of(output.target))) continue;
-      throw Error(ErrorKind::cannot_write,
-                  fmt::format("cannot write {}: its temporary file was removed",
-                              output.target.string()),
-                  "run again, and let no other program clean up in this folder");
+      throw Error(
+          ErrorKind::cannot_write,
+          fmt::format("cannot write {}: its temporary file was removed",
+                      output.target.string()),
+          "make sure that no other program removes files in this folder, then run again");
     }
   }
 

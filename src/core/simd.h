@@ -1,10 +1,10 @@
 #pragma once
 
 // Function multiversioning by hand: a kernel's body (a header without include guard) is
-// compiled by core/simd_each.h once for each instruction set, in a namespace of its own,
-// and the caller picks one by FMD_SELECT when it runs. So one binary uses what each CPU
-// has; -march=native is never used. No ifunc: those run before the sanitizers are ready
-// and crash there.
+// compiled by core/simd_each.h once for each instruction set, each time in its own
+// namespace, and the caller picks one by FMD_SELECT when it runs. So one binary uses what
+// each CPU has; -march=native is never used. No ifunc: those run before the sanitizers are
+// ready and crash there.
 //
 // A body sees   FMD_ISA      its namespace
 //               FMD_LANES    doubles in a vector

@@ -7,7 +7,7 @@
 
 namespace fmd::internal {
 
-// Rows whose weighted sum stands for the sum over all.
+// Rows whose weighted sum is used in place of the sum over all rows.
 struct CurvatureSample {
   std::vector<Index> entries;  // ascending
   std::vector<double> weight;  // 1 / the entry's probability of being drawn

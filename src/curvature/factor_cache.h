@@ -18,7 +18,7 @@ namespace fmd::internal {
                               const std::string& rest, const Exec& exec);
 
 // One file per key in a folder. A file that is absent, damaged, or of another layout is not
-// found. A file that cannot be written is no error: the next run only works longer.
+// found. It is not an error when a file cannot be written: the next run only takes longer.
 [[nodiscard]] std::optional<Factor> find_factor(const std::filesystem::path& folder,
                                                 const Hash& key);
 void keep_factor(const std::filesystem::path& folder, const Hash& key,

@@ -21,7 +21,7 @@ class Kfac {
  public:
   struct Terms {
     double n = 1, l2 = 0;
-    Index most_blocks = 0;  // blocks of rows that stand for all, spread evenly; 0 = all
+    Index most_blocks = 0;  // blocks of rows that are used, spread evenly; 0 = all
   };
   Kfac(const Head& head, const Rows& rows, const Vector& theta, const Terms& terms,
        const Exec& exec);

@@ -16,8 +16,7 @@ namespace fmd::internal {
 // type or out of range throws Error(bad_model) that names the source and the field.
 class JsonReader {
  public:
-  // The text's object. `text` may be hostile: damaged JSON throws. There is no limit of
-  // size.
+  // The text's object. `text` may be hostile: damaged JSON throws. The size is not limited.
   [[nodiscard]] static nlohmann::json parse(const std::string& text,
                                             const std::string& source);
 

@@ -72,7 +72,7 @@ std::size_t first_bad_byte(std::string_view text) {
 void fail_bad_byte(char byte, const std::string& source, Index line) {
   if (byte == 0) {
     throw Error(ErrorKind::bad_csv, fmt::format("{}, line {}: a NUL byte", source, line),
-                "the file is damaged or no text");
+                "the file is damaged, or it is not a text file");
   }
   throw Error(ErrorKind::bad_csv,
               fmt::format("{}, line {}: the byte 0x{:02x} is not valid UTF-8", source, line,

@@ -77,7 +77,7 @@ FeaturesFile FeaturesFile::parse(std::span<const std::uint8_t> bytes,
     if (found->second.dtype != wanted.dtype || found->second.shape != wanted.shape)
       damaged_features(
           result.source_,
-          fmt::format("tensor '{}' has another shape than its note says", name));
+          fmt::format("tensor '{}' does not have the shape that its note says", name));
     if (reinterpret_cast<std::uintptr_t>(found->second.bytes.data()) % 4 != 0)
       damaged_features(result.source_,
                        fmt::format("tensor '{}' is not aligned to 4 bytes", name));
@@ -109,7 +109,7 @@ std::vector<std::int32_t> FeaturesFile::codes(const std::string& name, Index fir
   for (std::size_t i = 0; i < part.size(); ++i)
     if (part[i] < -1 || part[i] >= static_cast<Index>(below))
       damaged_features(source_,
-                       fmt::format("row {}, tensor '{}': {} is none of {} values",
+                       fmt::format("row {}, tensor '{}': {} is not one of {} values",
                                    first + static_cast<Index>(i), name, part[i], below));
   return {part.begin(), part.end()};
 }

@@ -52,7 +52,7 @@ Attribute read_one(const Json& json, const std::string& source) {
   }
   const auto which = reference.get<std::int64_t>();
   const auto count = static_cast<std::int64_t>(a.values.size());
-  if (which < -1 || which >= count) reader.fail("the reference is none of the values");
+  if (which < -1 || which >= count) reader.fail("the reference is not one of the values");
   a.reference = static_cast<std::int32_t>(which);
   const bool ranges = !a.cuts.empty();
   if (ranges ? a.cuts.size() + 1 != a.values.size() : a.cells.size() != a.values.size())

@@ -56,8 +56,8 @@ Tensor view_of(const std::string& name, const SafetensorsHeader::Entry& entry,
   if (checked_product(entry.shape, size) != length)
     damaged_file(
         source,
-        fmt::format("tensor '{}' has {} bytes, which its shape and dtype contradict", name,
-                    length));
+        fmt::format("tensor '{}' has {} bytes, which does not fit its shape and dtype",
+                    name, length));
   return {entry.dtype, entry.shape,
           data.subspan(static_cast<std::size_t>(entry.offsets[0]),
                        static_cast<std::size_t>(length))};
@@ -104,7 +104,7 @@ std::size_t data_size(const std::string& name, const Tensor& tensor) {
   if (bytes < 0)
     throw Error(
         ErrorKind::bad_shape,
-        fmt::format("safetensors: tensor '{}' cannot have its dtype and shape", name));
+        fmt::format("safetensors: tensor '{}' has an impossible dtype or shape", name));
   return static_cast<std::size_t>(bytes);
 }
 
@@ -181,8 +181,8 @@ Bytes Safetensors::write() const {
   for (const auto& [name, tensor] : tensors) {
     if (data_size(name, tensor) != tensor.bytes.size())
       throw Error(ErrorKind::bad_shape,
-                  fmt::format("safetensors: tensor '{}' has {} bytes, which its shape and "
-                              "dtype contradict",
+                  fmt::format("safetensors: tensor '{}' has {} bytes, which does not fit "
+                              "its shape and dtype",
                               name, tensor.bytes.size()));
   }
   ByteWriter out;

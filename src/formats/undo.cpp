@@ -110,9 +110,9 @@ Bytes apply_undo(std::span<const std::uint8_t> undo,
   }
   original.insert(original.end(), changed.begin() + static_cast<std::ptrdiff_t>(at),
                   changed.end());
-  if (in.left() != 0) damaged("bytes follow after the end");
+  if (in.left() != 0) damaged("there are bytes after the end");
   if (original.size() != length || sha256(original) != hash_original)
-    damaged("what it gives back is not the original");
+    damaged("the restored file is not the original");
   return original;
 }
 

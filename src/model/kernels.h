@@ -6,7 +6,7 @@
 #include "fmd/core/types.h"
 
 // The hot loops over features and logits, for the CPU that runs them. Every row's numbers
-// are computed by the same operations wherever the row stands in a block.
+// are computed by the same operations, wherever the row is in a block.
 namespace fmd::internal::kernels {
 
 // z(i, k) = x_i . w_k + b_k; x: rows x d floats, theta: outputs rows w_k | b_k, z: rows x

@@ -1,5 +1,5 @@
-// Exponentials and what is made of them. Included after kernels_dense_body.h, whose names
-// it uses.
+// Exponentials and the functions that use them. Included after kernels_dense_body.h, whose
+// names it uses.
 
 namespace fmd::internal::kernels::FMD_ISA {
 namespace {

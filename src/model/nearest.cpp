@@ -44,9 +44,11 @@ Side make_side(const Features& X, std::span<const Index> rows, Distance distance
     const double squared = nearest_kernels::dot(x, x, d);
     // The tile is float32: a longer row does not fit into it.
     if (!(squared < 1e36)) {
-      throw Error(ErrorKind::bad_data,
-                  fmt::format("neighbours: row {} is not finite or too long", rows[i] + 1),
-                  "features must be finite numbers of ordinary size");
+      throw Error(
+          ErrorKind::bad_data,
+          fmt::format("neighbours: row {} has features that are not finite or too large",
+                      rows[i] + 1),
+          "features must be finite numbers of ordinary size");
     }
     side.squared.push_back(squared);
     side.longest = std::max(side.longest, std::sqrt(squared));

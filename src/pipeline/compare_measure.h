@@ -11,8 +11,8 @@
 
 namespace fmd::internal {
 
-// The hold-out or the test rows, with the attribute set to each other value. Points into
-// the study; stays where it was made.
+// The hold-out or the test rows, with the attribute set to each other value. It points into
+// the study and must not be moved.
 struct AskedPart {
   AskedPart(const Model& model, const Study& study, std::size_t attribute,
             std::vector<Index> rows);

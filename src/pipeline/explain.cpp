@@ -60,7 +60,7 @@ struct Gatherer {
     if (name == "loss") {
       if (colon != std::string::npos)
         throw Error(ErrorKind::bad_option, "explain: loss has no attribute",
-                    "write loss alone");
+                    "write loss without an attribute");
       asked.push_back({name, 0, false, make_measure(name), nullptr});
       return;
     }

@@ -49,7 +49,7 @@ double fisher_test(Index k1, Index n1, Index k2, Index n2) {
   if (k1 < 0 || k1 > n1 || k2 < 0 || k2 > n2) {
     throw Error(ErrorKind::bad_option,
                 fmt::format("test: {} of {} and {} of {} are not shares", k1, n1, k2, n2),
-                "hits are some of the rows: give at most as many");
+                "hits are a part of the rows: give at most as many hits as rows");
   }
   if (n1 == 0 || n2 == 0) return 1;
   const Hypergeometric table{static_cast<double>(n1), static_cast<double>(n2),

@@ -20,8 +20,8 @@ namespace fmd::internal {
 [[nodiscard]] bool repairs_matched(const StudyPart& part, const Task& task,
                                    const DebiasOptions& options);
 
-// The measure that the choice goes by: the target's, or without a target co; for matched
-// pairs kOddsMeasure.
+// The measure that decides the choice: for matched pairs kOddsMeasure; otherwise that of
+// the target, or co without a target.
 inline constexpr const char* kOddsMeasure = "equalized_odds_soft";
 [[nodiscard]] std::string chosen_measure(const DebiasOptions& options, bool matched);
 

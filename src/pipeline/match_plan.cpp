@@ -212,10 +212,10 @@ void take(const std::vector<Made>& made, const MatchSpace& space, MatchPlan& pla
 // Rows are matched by columns. Above frozen layers there are no columns.
 void require_columns(const Model& model, const AttributeSpec& spec) {
   if (head_on_columns(model)) return;
-  throw Error(
-      ErrorKind::unsupported,
-      fmt::format("{}: matched pairs do not work on a network's upper layers", spec.name),
-      "use flips or given pairs, or change all layers");
+  throw Error(ErrorKind::unsupported,
+              fmt::format("{}: matched pairs cannot be used on a network's upper layers",
+                          spec.name),
+              "use flips or given pairs, or change all layers");
 }
 
 }  // namespace

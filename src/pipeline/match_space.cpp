@@ -93,7 +93,7 @@ MatchSpace match_space(const MatchInput& input, std::span<const std::int32_t> ce
   if (space.X->cols() == 0) {
     throw Error(
         ErrorKind::bad_data,
-        fmt::format("match {}: the model reads nothing else", input.attribute->name),
+        fmt::format("match {}: the model reads no other column", input.attribute->name),
         "match by overlap of other columns: --match-columns COLUMN");
   }
   if (by == "cosine") {

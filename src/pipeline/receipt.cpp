@@ -81,7 +81,7 @@ Bytes restore_original(const Receipt& receipt) {
   if (receipt.sha256_before != hex(sha256(original))) {
     throw Error(
         ErrorKind::wrong_model,
-        fmt::format("{}: the restored file has another checksum than the receipt says",
+        fmt::format("{}: the checksum of the restored file is not the one in the receipt",
                     receipt.files.receipt.filename().string()),
         "receipt, undo file and model must be from one run");
   }
@@ -114,8 +114,8 @@ Bytes undo_bytes(const std::filesystem::path& receipt) {
   if (read.sha256_after != hex(sha256(FileView::open(read.files.out).bytes()))) {
     throw Error(
         ErrorKind::wrong_model,
-        fmt::format("{}: {} has another checksum than the receipt says", receipt.string(),
-                    read.files.out.filename().string()),
+        fmt::format("{}: the checksum of {} is not the one in the receipt",
+                    receipt.string(), read.files.out.filename().string()),
         "the model or its receipt was changed after the repair: take both from a backup");
   }
   return restore_original(read);

@@ -23,7 +23,7 @@ struct Receipt {
   [[nodiscard]] std::vector<DataNote> data() const;  // role, name, sha256, key
 };
 
-// `path` only gives the names. Throws Error(bad_option: another ending, bad_model: no
+// `path` only gives the names. Throws Error(bad_option: another ending, bad_model: not a
 // receipt).
 [[nodiscard]] Receipt parse_receipt(std::string_view text,
                                     const std::filesystem::path& path);

@@ -54,8 +54,9 @@ void look_by_name(const fs::path& data_folder, FoundFile& found) {
   } catch (const Error& error) {
     const bool changed = error.kind() == ErrorKind::wrong_checksum;
     found.hash = changed ? CheckResult::differs : CheckResult::unchecked;
-    found.detail = found.note.name + (changed ? " has another sha256 than is on record"
-                                              : " is not in the folder of data sets");
+    found.detail =
+        found.note.name + (changed ? " has changed: its sha256 is not the one on record"
+                                   : " is not in the folder of data sets");
   }
 }
 
@@ -88,7 +89,7 @@ void require_role(const std::vector<FoundFile>& files, const char* role,
                   const std::string& given) {
   if (given.empty() || find_role(files, role) != nullptr) return;
   throw Error(ErrorKind::bad_option,
-              fmt::format("--{} {}: the repair was made without one", role, given),
+              fmt::format("--{} {}: the repair did not use such a file", role, given),
               fmt::format("leave --{} out", role));
 }
 

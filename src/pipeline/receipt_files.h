@@ -8,7 +8,7 @@
 
 namespace fmd::internal {
 
-// A recorded table and the file that stands for it now.
+// A recorded table, and the file that is used for it now.
 struct FoundFile {
   DataNote note;
   std::string file;     // empty: none; "data:..." for data sets by name

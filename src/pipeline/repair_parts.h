@@ -15,7 +15,7 @@ namespace fmd::internal {
 
 // The rows of a repair as the model sees them: the edit part and the hold-out with their
 // pairs, and the training and test rows where they are given. Parts point into the studies,
-// so it stays where it was made.
+// so this must not be moved.
 struct RepairParts {
   RepairParts(const DebiasInput& input, const DebiasOptions& options, const Exec& exec);
   RepairParts(const RepairParts&) = delete;

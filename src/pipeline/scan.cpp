@@ -49,7 +49,7 @@ void SuspectSurvey::begin(const Table& block) {
     if (name == task_.label) {
       throw Error(ErrorKind::bad_option,
                   fmt::format("scan: \"{}\" is the label", shorten(name)),
-                  "name columns that tell people apart");
+                  "name columns that divide people into groups");
     }
   }
   const auto none = [&](const std::string& name) {

@@ -62,10 +62,10 @@ std::span<const Index> ScanCounts::two(std::size_t a, std::size_t b) const {
 void ScanCounts::add(const std::vector<std::vector<std::int32_t>>& group,
                      std::span<const std::uint8_t> outcome, const Exec& exec) {
   if (group.size() != groups_.size())
-    throw Error(ErrorKind::bad_shape, "scan: one list of groups for each suspect");
+    throw Error(ErrorKind::bad_shape, "scan: each suspect needs one list of groups");
   for (const auto& codes : group)
     if (codes.size() != outcome.size())
-      throw Error(ErrorKind::bad_shape, "scan: one group and one outcome for each row");
+      throw Error(ErrorKind::bad_shape, "scan: each row needs one group and one outcome");
   // Every task writes only the tables of its own suspect, so no two tasks write to one
   // place.
   exec.for_each(static_cast<Index>(groups_.size()), [&](Index task) {

@@ -83,7 +83,8 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
 
 std::vector<float> audit_weights(const Table& table, const Task& task) {
   if (!task.weight.empty()) return row_weights(table, task.weight);
-  throw Error(ErrorKind::bad_option, "audit: --weighted, but no column of weights is named",
+  throw Error(ErrorKind::bad_option,
+              "audit: --weighted needs a column of weights, and none is named",
               "name it with --weight COLUMN");
 }
 

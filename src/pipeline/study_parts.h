@@ -26,7 +26,7 @@ void refuse_features(const std::string& name);
 void require_labels(const Study& study, const std::string& hint);
 // A part with fewer rows is refused: no choice and no figure would mean anything.
 inline constexpr Index kFewestRows = 20;
-// The share of training rows (sorted hashes) that have an equal one among the others.
+// The share of training rows (sorted hashes) that equal another training row.
 [[nodiscard]] double twin_share(const std::vector<std::uint64_t>& hashes);
 
 // A study of these rows. The attributes are known already; their codes are read here.

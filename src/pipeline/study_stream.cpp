@@ -108,9 +108,10 @@ struct StudyStream::State {
     labelled = !task.label.empty() && note.label == task.label;
     if (options.need_labels && !labelled) fail_absent(name, "label", task.label);
     if (labelled && note.classes != task.classes) {
-      throw Error(ErrorKind::bad_model,
-                  fmt::format("{}: its labels have other classes than the model", name),
-                  "make it again with this model: fmd features");
+      throw Error(
+          ErrorKind::bad_model,
+          fmt::format("{}: the classes of its labels are not those of the model", name),
+          "make it again with this model: fmd features");
     }
     if (options.weights && !task.weight.empty() && note.weight != task.weight)
       fail_absent(name, "weight", task.weight);

@@ -23,7 +23,7 @@ Check check_out(const Receipt& receipt, std::optional<Model>& after) {
   Check check{.what = "model", .result = CheckResult::unchecked, .detail = ""};
   const std::string name = receipt.files.out.filename().string();
   if (!std::filesystem::exists(receipt.files.out)) {
-    check.detail = name + " is not here: it must stand beside the receipt";
+    check.detail = name + " is not here: it must be beside the receipt";
     return check;
   }
   const FileView file = FileView::open(receipt.files.out);
@@ -42,8 +42,7 @@ Check check_undo(const Receipt& receipt, std::optional<Model>& before) {
   Check check{.what = "undo", .result = CheckResult::unchecked, .detail = ""};
   for (const auto& file : {receipt.files.undo, receipt.files.out}) {
     if (std::filesystem::exists(file)) continue;
-    check.detail =
-        file.filename().string() + " is not here: it must stand beside the receipt";
+    check.detail = file.filename().string() + " is not here: it must be beside the receipt";
     return check;
   }
   try {

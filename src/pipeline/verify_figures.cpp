@@ -135,7 +135,8 @@ class Figures {
     const Vector& theirs = after_.theta;
     const Vector& ours = run.model().theta;
     if (theirs.size() != ours.size() || !run.found()) {
-      add({"repair", CheckResult::differs, "repeating it finds no such candidate", true});
+      add({"repair", CheckResult::differs, "the repeated repair finds no such candidate",
+           true});
       return;
     }
     double largest = 0;

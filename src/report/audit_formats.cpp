@@ -258,7 +258,7 @@ std::string markdown(const AuditReport& full) {
                        markdown_cell(name(m->widest.first)),
                        markdown_cell(name(m->widest.second)), m->pairs);
   }
-  return out + "A difference says nothing of its cause.\n";
+  return out + "A difference says nothing about its cause.\n";
 }
 
 namespace {

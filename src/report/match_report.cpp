@@ -162,7 +162,7 @@ std::string match_part(const AuditReport& r) {
   if (!r.neighbours) return out;
   out += fmt::format(
       "\nNEIGHBOURS  the {} nearest rows, each row its own first\n"
-      "  consistency {} {}   1 = all near rows are answered alike\n",
+      "  consistency {} {}   1 = all near rows get the same answer\n",
       r.neighbours->k, bare(r.neighbours->consistency.value),
       range(r.neighbours->consistency));
   for (const AttributeAudit& a : r.attributes)

@@ -134,7 +134,7 @@ Colours biased_colours(std::span<const std::int32_t> label, const Painting& pain
     if (label[i] < 0 || label[i] >= known ||
         painting.own[static_cast<std::size_t>(label[i])] < 0) {
       throw Error(ErrorKind::bad_option,
-                  fmt::format("colours: label {} has no colour of its own", label[i]));
+                  fmt::format("colours: there is no colour for label {}", label[i]));
     }
     of_label[label[i]].push_back(i);
   }

@@ -22,8 +22,8 @@ struct LmStep {
 // large for a matrix use the products in both cases, preconditioned by the diagonal.
 // Networks always use Gauss-Newton's products, preconditioned layer by layer
 // (unlearn/layer_inverse.h). Their damping also adds its share of the mean curvature of
-// hold in all directions: dead units leave directions that nothing holds, and J still
-// bends along them.
+// hold in all directions: dead units leave directions that nothing holds, and J is still
+// curved along them.
 class LmStepModel {
  public:
   LmStepModel(const SolveProblem& problem, Index max_dense);

@@ -52,8 +52,8 @@ class SolveProblem {
                                bool exact) const;
 
   // The factors of each layer's block of the two parts; networks only. One random vector of
-  // signs stands for all outputs of a pair. Gaps are left out. The anchor is taken on the
-  // rows c of the pairs, also where its own rows are others.
+  // signs is used in place of all outputs of a pair. Gaps are left out. The anchor is taken
+  // on the rows c of the pairs, also where its own rows are others.
   [[nodiscard]] LayerCurvature layers(const Point& point) const;
 
   // The diagonals of the two parts; linear heads only.
@@ -90,7 +90,7 @@ class SolveProblem {
   // weight / (sets x total weight): sums over pairs become means.
   [[nodiscard]] double pair_weight(std::size_t set, Index entry) const;
   [[nodiscard]] PairScale pair_scale(std::size_t set, Index entry) const;
-  // Factor on the sum of squared differences: one output stands for two classes.
+  // Factor on the sum of squared differences: one output counts as two classes.
   [[nodiscard]] double classes_factor() const { return head_.outputs() == 1 ? 2 : 1; }
 
   const Head& head_;

@@ -99,7 +99,7 @@ def repair_layers(folder):
                  "--check", "30", "--layers"]
     done = run(folder, *explained, "2")
     assert "fine-tuned" in done.stdout and "one refit of many" in done.stdout, done.stdout
-    assert "what the rows did to the layers below is left out" in done.stderr, done.stderr
+    assert "the effect of the rows on the layers below is left out" in done.stderr, done.stderr
     check = json.loads(run(folder, *explained, "all", "--json").stdout)["measures"][0]["check"]
     assert check["fine_tuned"] and not check["converged"] and check["rows"] == 30, check
     for layers, changed, extra in [("2", ("head.1", "head.2"), ["--optimizer", "lm"]),

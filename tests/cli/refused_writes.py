@@ -221,7 +221,7 @@ class Edited(Base):
         path = self.dir / "w/out.receipt.json"
         receipt = json.loads(path.read_text())
         for key in ("sha256_before", "sha256_after"):
-            for value, code, words in (("0" * 64, 21, "another checksum"), (None, 20, key),
+            for value, code, words in (("0" * 64, 21, "is not the one in the receipt"), (None, 20, key),
                                        (5, 20, key)):
                 with self.subTest(f"{key}: {value}"):
                     path.write_text(json.dumps({**receipt, "model": {**receipt["model"], key: value}}))
@@ -234,7 +234,7 @@ class Edited(Base):
         other["model"]["sha256_before"], other["model"]["sha256_after"] = (
             receipt["model"]["sha256_after"], receipt["model"]["sha256_before"])
         path.write_text(json.dumps(other))
-        self.assert_undo_refused(21, "another checksum")
+        self.assert_undo_refused(21, "is not the one in the receipt")
 
     def test_undo_after_the_folder_was_moved(self):
         (self.dir / "w").rename(self.dir / "moved to")

@@ -90,7 +90,7 @@ TEST(OutputFiles, KeepTheModeAndFollowLinks) {
 
   fs::create_symlink(folder / "nowhere", folder / "dangling");
   EXPECT_ERROR(write_file(folder / "dangling", "x", true), ErrorKind::cannot_write,
-               "a link to nothing");
+               "a link to a file that does not exist");
 }
 
 TEST(OutputFiles, SayWhyTheyCannotBeWritten) {

@@ -82,7 +82,8 @@ TEST(Attribute, ErrorsSayWhatIsMissing) {
   EXPECT_ERROR(read_attribute(table, {.name = "sex", .values = {"X", "Y"}}),
                ErrorKind::bad_data, "no row has one of the values \"X\", \"Y\"");
   EXPECT_ERROR(read_attribute(table, {.name = "sex", .reference = "X"}),
-               ErrorKind::bad_task, "reference \"X\" is none of its values \"F\", \"M\"");
+               ErrorKind::bad_task,
+               "reference \"X\" is not one of its values \"F\", \"M\"");
   EXPECT_ERROR(read_attribute(table, {.name = "sex", .values = {"F", "F"}}),
                ErrorKind::bad_task, "named twice");
   std::string ids = "id\n";

@@ -77,7 +77,7 @@ TEST(Encoder, FitsOnTheGivenRowsOnly) {
   EXPECT_EQ(encoder.columns()[2].levels, (Texts{"x", "y"}));
   EXPECT_ERROR(
       encoder.encode(table), ErrorKind::unknown_category,
-      "x.csv, line 4, column \"job\": \"z\" is none of the values that the model has "
+      "x.csv, line 4, column \"job\": \"z\" is not one of the values that the model has "
       "seen (x, y)");
   EXPECT_EQ(encoder.encode(table, std::vector<Index>{0, 1, 3}).rows(), 3);
 }
@@ -170,7 +170,7 @@ TEST(Encoder, FlipsToAnUnknownValueAreErrors) {
   const Encoder encoder(table, kColumns, {}, Unseen::error);
   EXPECT_ERROR((void)encoder.patch(sex, std::vector<std::int32_t>{2}),
                ErrorKind::unknown_category,
-               "attribute \"sex\", column \"sex\": \"X\" is none of the values");
+               "attribute \"sex\", column \"sex\": \"X\" is not one of the values");
   EXPECT_ERROR((void)encoder.patch(sex, std::vector<std::int32_t>{3}), ErrorKind::bad_shape,
                "has 3 values, no value 3");
   EXPECT_ERROR((void)flip(encoder, table, sex, {0}, {}), ErrorKind::bad_shape,
@@ -202,7 +202,7 @@ TEST(EncoderJson, TrustsNothing) {
   };
   bad("{\"columns\"", "{\"column\"", "m.safetensors: \"columns\" is missing");
   bad(good, "3", "m.safetensors: is not a JSON object");
-  bad("\"features\":2", "\"features\":3", "\"features\" is 3, its columns make 2");
+  bad("\"features\":2", "\"features\":3", "\"features\" is 3, but its columns give 2");
   bad("\"features\":2", "\"features\":-2", "must be a whole number >= 0");
   bad("\"scale\":2", "\"scale\":0", "columns 1: \"scale\" must be > 0");
   bad("\"scale\":2", "\"scale\":-1", "\"scale\" must be > 0");

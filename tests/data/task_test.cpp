@@ -274,7 +274,7 @@ TEST(Labels, BecomeClassNumbers) {
   EXPECT_EQ(labels(parse("y,x\nyes,1\nno,1\n?,1\n"), task),
             (std::vector<std::int32_t>{1, 0, -1}));
   EXPECT_ERROR(labels(parse("y,x\nyes,1\nmaybe,1\n"), task), ErrorKind::bad_value,
-               "x.csv, line 3, column \"y\": the label \"maybe\" is none of no, yes");
+               "x.csv, line 3, column \"y\": the label \"maybe\" is not one of no, yes");
   EXPECT_ERROR(labels(parse("z\n1\n"), task), ErrorKind::missing_column, "no column \"y\"");
 }
 

@@ -167,7 +167,7 @@ TEST_F(Damaged, HeadsAreNotTrusted) {
   for (std::size_t cut = 0; cut < bytes_.size(); cut += 37)
     EXPECT_THROW((void)FeaturesFile::open(save(bytes_.substr(0, cut))), Error) << cut;
   EXPECT_ERROR((void)FeaturesFile::open(replaced("\\\"rows\\\":10", "\\\"rows\\\":11")),
-               ErrorKind::bad_model, "has another shape than its note says");
+               ErrorKind::bad_model, "does not have the shape that its note says");
   EXPECT_ERROR((void)FeaturesFile::open(replaced("\\\"schema\\\":1", "\\\"schema\\\":2")),
                ErrorKind::bad_model, "schema");
   EXPECT_ERROR((void)FeaturesFile::open(replaced("fmd.features", "fmd.fe_tures")),
@@ -181,7 +181,7 @@ TEST_F(Damaged, RowsAreLookedAtWhenTheyAreRead) {
   copy[data + 4] = 9;
   const FeaturesFile groups = FeaturesFile::open(save(copy));
   EXPECT_ERROR((void)groups.attribute(0, 0, 10), ErrorKind::bad_model,
-               "row 1, tensor 'attribute.0': 9 is none of 3 values");
+               "row 1, tensor 'attribute.0': 9 is not one of 3 values");
   copy = bytes_;
   for (std::size_t i = 0; i < 12; ++i) copy[data + 40 + i] = 7;
   const FeaturesFile columns = FeaturesFile::open(save(copy));

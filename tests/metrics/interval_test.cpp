@@ -50,7 +50,7 @@ TEST(Wilson, EndsAreExactAndNothingOfNothingIsUndefined) {
 }
 
 TEST(Wilson, WrongUseIsNamed) {
-  EXPECT_ERROR(wilson(8, 7, 0.95), ErrorKind::bad_option, "8 of 7 is no share");
+  EXPECT_ERROR(wilson(8, 7, 0.95), ErrorKind::bad_option, "8 of 7 is not a share");
   EXPECT_ERROR(wilson(-1, 7, 0.95), ErrorKind::bad_option, "-1 of 7");
   EXPECT_ERROR(wilson(1, 7, 1), ErrorKind::bad_option, "option confidence is 1");
 }

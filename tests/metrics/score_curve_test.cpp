@@ -71,11 +71,11 @@ TEST(ScoreRuns, CountEqualScoresTogether) {
 
 TEST(ScoreRuns, RefuseWhatIsNoProbability) {
   EXPECT_ERROR(score_runs({0.5, 1.5}, {true, false}), ErrorKind::bad_value,
-               "1.5 is no probability");
+               "1.5 is not a probability");
   EXPECT_ERROR(score_runs({kUndefined}, {true}), ErrorKind::bad_value, "nan");
   EXPECT_ERROR(score_runs({0.5}, {}), ErrorKind::bad_shape, "positive has 0 entries");
   ScoreHistogram h(10);
-  EXPECT_ERROR(h.add(-0.1, true), ErrorKind::bad_value, "-0.1 is no probability");
+  EXPECT_ERROR(h.add(-0.1, true), ErrorKind::bad_value, "-0.1 is not a probability");
   EXPECT_ERROR(ScoreHistogram(0), ErrorKind::bad_option, "bins is 0, must be >= 1");
   EXPECT_ERROR(h.merge(ScoreHistogram(11)), ErrorKind::bad_shape, "11");
   EXPECT_ERROR(bounded(*find_score_metric("ece"), ScoreHistogram(25)),

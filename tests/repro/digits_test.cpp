@@ -129,7 +129,7 @@ TEST(Digits, RecolouringGivesWhatTheNetworkGives) {
 TEST(Digits, WrongUseIsNamed) {
   const std::vector<std::int32_t> labels = {3, 8, 5};
   EXPECT_ERROR(biased_colours(labels, red_and_blue(), 0.9, 1, "x"), ErrorKind::bad_option,
-               "label 5 has no colour of its own");
+               "there is no colour for label 5");
   EXPECT_ERROR(biased_colours(labels, ten_colours(), 1.5, 1, "x"), ErrorKind::bad_option,
                "option ratio is 1.5");
   EXPECT_ERROR(make_coloured(small_digits(3), Colours{}), ErrorKind::bad_shape,

@@ -36,10 +36,10 @@ struct BaselineProblem {
   BaselineRows edit;   // labelled rows that it was not trained on
 };
 
-// Answers to some rows. Where a method has no probabilities of its own, p = decision. The
-// model's scores would be wrong there: the method does not answer by them, and their flip
-// gap would say that nothing changed. A method that draws lots gives the probability of
-// each decision; figures computed from these are expected values.
+// Answers to some rows. Where a method gives no probabilities, p = decision. The model's
+// scores would be wrong there: the method does not use them to answer, and their flip gap
+// would say that nothing changed. A method that draws lots gives the probability of each
+// decision; figures computed from these are expected values.
 struct Answers {
   Matrix p;         // rows x classes
   Matrix decision;  // rows x classes: probability that the class is decided
@@ -63,7 +63,7 @@ struct BaselineInfo {
   const char* source;
   const char* needs;  // when it answers: "nothing", "the attribute", ...
   bool two_classes, two_groups, favorable, trains;  // what it requires of the problem
-  bool decisions_only;                              // it has no probabilities of its own
+  bool decisions_only;                              // it gives no probabilities
 };
 
 // reweigh, influence-reweigh, eqodd, ceqodd, reject, group-thresholds, ppif, dfr.

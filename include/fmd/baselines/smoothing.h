@@ -13,8 +13,8 @@ namespace fmd {
 //   f = (I + lambda L)^-1 z,   W_ij = exp(-theta d_ij^2) where d_ij^2 <= tau, otherwise 0,
 //   L = D - W, or normalised (L~ + L~^T) / 2 with W~ = D^-1/2 W D^-1/2, L~ = I - D~^-1 W~.
 // W_ii = 1. D and D~ are diagonal and hold the sums of the rows of W and W~. d is the
-// distance in a metric that does not see the attribute. An answer depends on which other
-// rows are answered with it, so this method cannot be exported as a model.
+// distance in a metric that ignores the attribute. An answer depends on which other rows
+// are answered with it, so this method cannot be exported as a model.
 
 // The metric: features without some columns and without some directions.
 class FairMetric {

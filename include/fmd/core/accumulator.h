@@ -46,7 +46,7 @@ class Partial {
       insert(node.level, first >> node.level, std::move(node.state));
   }
 
-  // The whole sum. Nodes without a sibling (the number of blocks is no power of two) are
+  // The whole sum. Nodes without a sibling (the number of blocks is not a power of two) are
   // merged from left to right, always in the same way. Needs at least one node. The caller
   // checks by blocks() that no block is missing.
   [[nodiscard]] A finish() && {

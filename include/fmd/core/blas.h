@@ -17,9 +17,9 @@ struct BlasInfo {
 // and works around a fault of OpenBLAS before 0.3.25: it takes recent Intel CPUs for a
 // Pentium 4 ("Prescott") and then runs 5 to 10 times too slow. The right kernel is chosen
 // when OpenBLAS says Prescott, the user has set no OPENBLAS_CORETYPE, and the CPU has AVX2
-// or AVX-512. Another BLAS is not changed. This changes the process (BLAS state; the
-// variable is set and unset again): call it only in a program's main, before any thread. A
-// second call does no harm.
+// or AVX-512. Another BLAS is not changed. setup_blas() changes the process (BLAS state;
+// the variable is set and unset again): call it only in a program's main, before any
+// thread. A second call does no harm.
 BlasInfo setup_blas();
 
 [[nodiscard]] BlasInfo blas_info();

@@ -37,7 +37,7 @@ class Progress {
   std::unique_ptr<State> state_;
 };
 
-// How to run, never what to compute: no bit of a result depends on pool or progress.
+// How to run, not what to compute: no bit of a result depends on pool or progress.
 struct Exec {
   ThreadPool* pool = nullptr;  // none: the calling thread does everything
   std::uint64_t seed = 1;      // of every random choice

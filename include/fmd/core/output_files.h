@@ -12,15 +12,15 @@ namespace fmd {
 // Output files that appear together or not at all. Each one is first written under a
 // temporary name beside its target (".<name>.fmd-tmp") and synced. commit() renames them
 // in the order in which they were first named. The last one is the one that counts (OUT).
-// One file is one rename. Several files are made one step by a journal
-// ("<OUT>.fmd-journal", and a note with the same ending beside each other file): a run
-// that is killed leaves the old files, or the new ones after recover(). A new OUT never
-// stands there without its other files.
+// One file is one rename. For several files, a journal ("<OUT>.fmd-journal", and a note
+// with the same ending beside each other file) makes the renames one step: a run that is
+// killed leaves the old files, or the new ones after recover(). A new OUT is never there
+// without its other files.
 //
 // If a target is a link, the file that it leads to is written. A replaced file keeps its
-// mode. The destructor removes what was not committed. What a killed run left is finished
-// or removed by the next OutputFiles on the same targets, and by recover(). Two runs cannot
-// write the same target at the same time: the second one gets an error. Throws
+// mode. The destructor removes what was not committed. The next OutputFiles on the same
+// targets finishes or removes the files that a killed run left. So does recover(). Two runs
+// cannot write the same target at the same time: the second one gets an error. Throws
 // Error(output_exists) when a target exists and force is off, Error(cannot_write) with the
 // path and the system's reason. After an error nothing is left behind, or the hint says
 // what is left.
@@ -44,8 +44,8 @@ class OutputFiles {
   void append(const std::filesystem::path& target, std::string_view text);
   void write_at(const std::filesystem::path& target, Index offset,
                 std::span<const std::uint8_t> bytes);
-  // Where the bytes of a target are that is written but not yet committed: for measuring
-  // the file as it is read again.
+  // Where the bytes of a target are when it is written but not yet committed. The file can
+  // be read again there and measured.
   [[nodiscard]] std::filesystem::path temporary(const std::filesystem::path& target) const;
   void commit();  // renames in the order in which targets were first named
 

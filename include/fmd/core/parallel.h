@@ -7,9 +7,9 @@
 
 namespace fmd {
 
-// Worker threads that wait for work without spinning, which those of OpenMP do. One pool
-// serves a whole run; the calling thread works too, so ThreadPool(1) starts no thread at
-// all.
+// Worker threads that wait for work without spinning. (The threads of OpenMP spin.) One
+// pool serves a whole run; the calling thread works too, so ThreadPool(1) starts no thread
+// at all.
 class ThreadPool {
  public:
   // 0 = the machine's cores, at most 64; fewer when the system gives no more.

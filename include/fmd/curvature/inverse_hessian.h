@@ -71,8 +71,7 @@ struct CurvatureOptions {
   // Heads with hidden layers: the exact Hessian instead of Gauss-Newton's matrix. It may
   // have negative eigenvalues: then cg stops, and no Cholesky factor exists.
   bool exact = false;
-  // cg: 0 = 1,000, the number of parameters, or a hundredth of the rows, the largest of
-  // them
+  // cg: 0 = the largest of 1,000, the number of parameters, and a hundredth of the rows
   Index preconditioner_rows = 0;
   // Folder for factors, made when absent; empty = none is kept. A factor is found again by
   // the hash of all that it depends on, so a stale one is never used. A damaged file is
@@ -96,7 +95,8 @@ struct CurvatureOptions {
 [[nodiscard]] std::string to_string(Solver solver);
 [[nodiscard]] Solver parse_solver(const std::string& name);  // Error(bad_option)
 
-// A x = b for symmetric positive definite A (lower triangle read); false when A is not.
+// A x = b for symmetric positive definite A (lower triangle read); false when A is not
+// positive definite.
 [[nodiscard]] bool solve_spd(Matrix A, Vector& b);
 
 }  // namespace fmd

@@ -8,7 +8,7 @@ namespace fmd {
 
 class GaussNewton;
 
-// Of a symmetric operator that is known by its products alone.
+// Eigenvalues of a symmetric operator. Only its products with vectors are known.
 struct Spectrum {
   double largest = 0;  // eigenvalue, from below: Lanczos' largest Ritz value
   double mean = 0;     // eigenvalue: trace / size, by random probes

@@ -45,7 +45,7 @@ inline constexpr const char* kMissingGroup = "(missing)";
 // spec.values names the values to use; a value that no row has is allowed (count 0).
 // spec.quantiles or spec.cuts divides a number column into ranges. Without these a category
 // column gives all its values (at most 256), and a number column is an error that names the
-// three options, because it cannot be guessed which numbers are groups.
+// three options, because nobody can guess which numbers are groups.
 class AttributeSurvey {
  public:
   explicit AttributeSurvey(AttributeSpec spec, std::uint64_t seed = 1);

@@ -126,8 +126,8 @@ struct TaskOverrides {
 [[nodiscard]] TaskOverrides parse_task(std::string_view text, const std::string& source);
 
 // The task with the overrides applied. A list of attributes replaces the task's list; an
-// attribute that is only named keeps what the task knew of it. `positive` swaps two known
-// classes so that it comes last; while no classes are known it changes nothing
+// attribute that is only named keeps what the task knew about it. `positive` swaps two
+// known classes so that it comes last; while no classes are known it changes nothing
 // (label_classes takes it). Types are added. Throws Error(bad_option) for a value that
 // makes no sense (threshold outside (0, 1), positive not a class) and Error(bad_task) when
 // the result contradicts itself (favorable not a class, an attribute that is the label).

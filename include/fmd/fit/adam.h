@@ -19,7 +19,7 @@ struct AdamOptions {
   // Share of the rows that is held back to decide when to stop; 0 = none: all epochs are
   // run. In [0, .5].
   double validation = 0.1;
-  int patience = 10;  // stop after so many epochs without a lower validation loss; >= 1
+  int patience = 10;  // stop after this many epochs without a lower validation loss; >= 1
   // Called after every `watch_steps` steps, counted from the start, with the parameters of
   // that step. When it returns false, training stops, and these parameters are the result.
   Index watch_steps = 0;  // >= 0; 0 = never

@@ -32,10 +32,10 @@ struct TrainResult {
 };
 
 // The minimum of F for a linear head, by Newton's method: the first steps use a part of the
-// rows, the others full gradients. The Hessian is formed again only when the old one no
-// longer helps. F is convex, so the answer does not depend on `start` beyond the tolerance.
-// start empty = zeros. Throws Error(bad_shape, bad_data: no rows, or a label that is
-// unknown).
+// rows, the other steps use the gradient of all rows. The Hessian is formed again only when
+// the old one no longer helps. F is convex, so the answer does not depend on `start` beyond
+// the tolerance. start empty = zeros. Throws Error(bad_shape, bad_data: no rows, or a label
+// that is unknown).
 [[nodiscard]] TrainResult train_linear(const LinearHead& head, const Rows& rows,
                                        const TrainOptions& options, const Exec& exec,
                                        const Vector& start = {});

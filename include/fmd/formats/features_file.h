@@ -15,7 +15,7 @@ namespace fmd {
 
 class OutputFiles;
 
-// What a file of features says of itself.
+// What a file of features says about itself.
 struct FeaturesNote {
   Index rows = 0, cols = 0;
   Index places = 0;                   // sparse: entries a row has at most; 0 = dense

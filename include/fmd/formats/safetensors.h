@@ -33,15 +33,15 @@ struct Safetensors {
   [[nodiscard]] Bytes write() const;
 };
 
-// Where everything stands in a file that is written piece by piece. Only the names, dtypes
-// and shapes of the tensors are used.
+// Where everything is in a file that is written piece by piece. Only the names, dtypes and
+// shapes of the tensors are used.
 struct SafetensorsLayout {
   Bytes head;                           // length and header
   std::map<std::string, Index> offset;  // of each tensor's data in the file
   Index size = 0;                       // of the file
 };
-// head_size: the head is filled up with blanks to so many bytes (0 = as short as possible).
-// Throws Error(bad_option) when the head does not fit into it, Error(bad_shape).
+// head_size: the head is filled up with blanks to this many bytes (0 = as short as
+// possible). Throws Error(bad_option) when the head does not fit into it, Error(bad_shape).
 [[nodiscard]] SafetensorsLayout layout(const Safetensors& file, Index head_size = 0);
 
 [[nodiscard]] Tensor tensor_view(const std::vector<double>& values,

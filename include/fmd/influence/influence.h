@@ -22,8 +22,8 @@ namespace fmd {
 // at an optimum. Then the changes order the rows, but their sizes are only indicative.
 
 // A measure with the data on which it is taken. Group gaps have a sign; influence()
-// explains the size of the gap, |B|. Otherwise "the gap rests on this row" would depend
-// on which group comes first.
+// explains the size of the gap, |B|. Otherwise the answer to "which rows raise the gap?"
+// would depend on which group comes first.
 struct BiasTarget {
   const BiasMeasure* measure = nullptr;
   MeasureData data;

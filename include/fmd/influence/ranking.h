@@ -7,8 +7,8 @@
 
 namespace fmd {
 
-// The `count` entries that make the gap larger than any others: change < 0, most negative
-// first, equal ones by entry. Fewer entries where fewer changes are negative.
+// The `count` entries that raise the gap most: change < 0, most negative first, equal ones
+// by entry. Fewer entries where fewer changes are negative.
 [[nodiscard]] std::vector<Index> most_harmful(std::span<const double> change, Index count);
 
 // A cell label x group of the training rows.

@@ -39,7 +39,7 @@ struct Aggregate {
                                  const std::vector<Confusion>& groups);
 
 // The criterion of every group (as u) against the reference (as p). Throws
-// Error(bad_option) for a reference that is no group.
+// Error(bad_option) for a reference that is not a group.
 [[nodiscard]] std::vector<double> versus_reference(const CriterionInfo& criterion,
                                                    const std::vector<Confusion>& groups,
                                                    int reference);

@@ -6,7 +6,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 
-// Resampled sums and tables. interval.h and bca.h make intervals of them.
+// Resampled sums and tables. interval.h and bca.h compute intervals from them.
 namespace fmd {
 
 // Bootstrap over units (rows). One row of the result per replicate: the sums of the q

@@ -35,7 +35,7 @@ struct RateInfo {
   const char* title;    // "true positive rate"
   const char* formula;  // "TP / (TP + FN)"
   double (*value)(const Confusion&);
-  Share (*share)(const Confusion&);  // null: no share of rows (f1), no Wilson interval
+  Share (*share)(const Confusion&);  // null: not a share of rows (f1), no Wilson interval
 };
 
 // Shares of rows: base_rate, selection_rate, tpr, tnr, fpr, fnr, ppv, npv, fdr, for,
@@ -51,8 +51,8 @@ struct CriterionInfo {
   const char* formula;
   bool ratio;  // 1 for equal groups, not 0; undefined where it divides by 0
   double (*value)(const Confusion& u, const Confusion& p);
-  // The criterion is rate(u) - rate(p) or rate(u) / rate(p) of this rate; null: it is made
-  // of several rates.
+  // The criterion is rate(u) - rate(p) or rate(u) / rate(p) of this rate; null: it uses
+  // several rates.
   const char* rate;
   bool turned;  // the criterion is rate(p) - rate(u)
 };
@@ -62,7 +62,7 @@ struct CriterionInfo {
 [[nodiscard]] const std::vector<CriterionInfo>& group_criteria();
 [[nodiscard]] const CriterionInfo* find_criterion(std::string_view name);
 
-// Wilson's interval of a share. The ends are undefined where the counts are no whole
+// Wilson's interval of a share. The ends are undefined where the counts are not whole
 // numbers: sums of weights have no binomial distribution.
 [[nodiscard]] Interval share_interval(const Share& share, double confidence);
 // first - second by Newcombe, and first / second by rate_ratio(). Whole numbers here too.

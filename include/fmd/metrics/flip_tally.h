@@ -24,7 +24,7 @@ struct FlipPlan {
   bool operator==(const FlipPlan&) const = default;
 };
 
-// Everything that an audit says of pairs, as sums that blocks are added to. All sums are
+// Everything that an audit says about pairs, as sums that blocks are added to. All sums are
 // exact: merging in any order gives the same figures, bit for bit. See Tally.
 class FlipTally {
  public:

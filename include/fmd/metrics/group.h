@@ -98,8 +98,8 @@ struct GroupReport {
 // (the larger of the tpr and fpr differences; both count as comparisons and as pairs),
 // accuracy_difference; demographic_parity_soft and equal_opportunity_soft use mean scores
 // in place of decisions. Differences of rates have Newcombe's interval. Differences of mean
-// scores have that of a bootstrap of the rows within each group. Where an adjusted level
-// leaves fewer than 5 replicates in a tail, it is value +- z times their spread.
+// scores have the interval of a bootstrap of the rows within each group. Where an adjusted
+// level leaves fewer than 5 replicates in a tail, it is value +- z times their spread.
 //
 // Then come the figures by name (docs/audit.md). Every criterion of group_criteria():
 // each other group (as u) against the reference (as p); value = the one farthest from 0
@@ -113,7 +113,7 @@ struct GroupReport {
 // `replicates` of them). Beyond 300 compared groups the tables are not bootstrapped:
 // figures that need it have no interval there.
 //
-// Undefined measures have a reason: "no labels"; "no favourable class" (all measures but
+// Undefined measures have a reason: "no labels"; "no favourable class" (all measures except
 // those of accuracy); "fewer than two groups have >= 100 rows" (for measures of labels also
 // >= 20 favourable or unfavourable labels); "the reference group X does not have ...".
 //
@@ -121,7 +121,7 @@ struct GroupReport {
 // scores are bootstrapped from the rows while the tally keeps them (replicates x rows
 // draws). Otherwise they come from their moments, or from their histogram where rare large
 // scores keep the sums from being normal. Weighted tallies: rates are shares of weights,
-// intervals are those of the effective number of rows, and this number must reach min_rows
+// and intervals are those of the effective number of rows. This number must reach min_rows
 // and min_label too. Throws Error (bad_shape, bad_option).
 [[nodiscard]] GroupReport group_report(const Tally& tally,
                                        std::span<const Index> attributes,

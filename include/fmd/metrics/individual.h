@@ -12,9 +12,9 @@ namespace fmd {
 
 // Do similar rows get the same decision? 1 - mean over rows of the share of a row's k
 // nearest rows whose decision differs. For two classes this is
-// 1 - (1/n) sum |yhat_i - mean of its neighbours'|, AIF360's definition; the row itself is
-// the first of its neighbours. near: the neighbours of all rows among all rows. Interval:
-// bootstrap over rows, with their neighbours fixed. Throws Error(bad_shape).
+// 1 - (1/n) sum |yhat_i - mean of its neighbours'|, AIF360's definition; each row is its
+// own first neighbour. near: the neighbours of all rows among all rows. Interval: bootstrap
+// over rows, with their neighbours fixed. Throws Error(bad_shape).
 [[nodiscard]] Interval consistency(const Scored& scored, const Neighbours& near,
                                    double confidence, Index replicates, const Exec& exec,
                                    Bootstrap intervals = Bootstrap::percentile);

@@ -6,9 +6,9 @@
 
 namespace fmd {
 
-// Differential fairness of an outcome over (intersecting) groups: the smallest epsilon such
-// that the probability of no outcome differs between two groups by more than a factor
-// e^epsilon. Probabilities are smoothed by a Dirichlet prior,
+// Differential fairness of an outcome over (intersecting) groups: the smallest epsilon with
+// this property: between any two groups, the probability of each outcome differs by at most
+// a factor e^epsilon. Probabilities are smoothed by a Dirichlet prior,
 //
 //   epsilon = max_{i, j, y} |ln (k_iy + alpha) / (n_i + |Y| alpha)
 //                            - ln (k_jy + alpha) / (n_j + |Y| alpha)|
@@ -49,7 +49,7 @@ struct SubgroupFairness {
   double weight = kUndefined;      // of this group
   double difference = kUndefined;  // rate of this group - rate of all
 };
-// Throws Error(bad_option) for a rate that is no share of rows.
+// Throws Error(bad_option) for a rate that is not a share of rows.
 [[nodiscard]] SubgroupFairness subgroup_fairness(
     const RateInfo& rate, const std::vector<Confusion>& groups,
     SubgroupWeight weight = SubgroupWeight::concerned);

@@ -55,18 +55,18 @@ enum class Bootstrap { percentile, bca };
 [[nodiscard]] double normal_quantile(double confidence);
 
 // k of n. Wilson's score interval; undefined for 0 of 0. This function and the next ones
-// throw Error(bad_option) for counts that are no share (k < 0, k > n) and for a confidence
-// outside (0, 1).
+// throw Error(bad_option) for counts that are not a share (k < 0, k > n) and for a
+// confidence outside (0, 1).
 [[nodiscard]] Interval wilson(Index k, Index n, double confidence);
 
 // k1/n1 - k2/n2 of two separate groups: Newcombe's interval from the two Wilson intervals.
-// Differences of group rates use it in place of a bootstrap. It is right also for rates
-// of 0 and 1, where resampling shows no spread, and its coverage holds for small groups.
+// Differences of group rates use it in place of a bootstrap. It is also right for rates of
+// 0 and 1, where resampling shows no spread, and its coverage holds for small groups.
 [[nodiscard]] Interval newcombe(Index k1, Index n1, Index k2, Index n2, double confidence);
 
 // (k1/n1) / (k2/n2) of two separate groups. The ends come from the two Wilson intervals, in
-// the same way as those of Newcombe's difference ("variance estimates recovery"). Right
-// also for k1 = 0; undefined for k2 = 0.
+// the same way as those of Newcombe's difference ("variance estimates recovery"). Also
+// right for k1 = 0; undefined for k2 = 0.
 [[nodiscard]] Interval rate_ratio(Index k1, Index n1, Index k2, Index n2,
                                   double confidence);
 
@@ -97,8 +97,8 @@ enum class Bootstrap { percentile, bca };
                                       Index replicates, const Exec& exec);
 
 // pass: the whole interval is inside [-limit, limit]. fail: the whole interval is outside.
-// unclear: all other cases, and an undefined interval, which is no evidence. none: there is
-// no limit (NaN). Throws Error(bad_option) for a negative limit.
+// unclear: all other cases, and an undefined interval, which is not evidence. none: there
+// is no limit (NaN). Throws Error(bad_option) for a negative limit.
 enum class Verdict { none, pass, fail, unclear };
 [[nodiscard]] Verdict judge(const Interval& interval, double limit);
 // "none", "pass", "fail", "not enough evidence"

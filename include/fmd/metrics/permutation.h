@@ -33,8 +33,8 @@ struct PermutationTest {
     const std::function<double(const GroupCounts&)>& statistic, Index permutations,
     const Exec& exec);
 
-// Which rows are alike when there is no gap: all; those with the same label (tpr, fpr,
-// odds); those with the same decision (ppv, npv, ...).
+// Which rows can be exchanged when there is no gap: all; those with the same label (tpr,
+// fpr, odds); those with the same decision (ppv, npv, ...).
 enum class Exchange { all, same_label, same_decision };
 [[nodiscard]] Exchange natural_exchange(const CriterionInfo& criterion);
 

@@ -32,7 +32,7 @@ struct Scored {
 [[nodiscard]] double threshold_for_rate(const Matrix& p, double rate);
 
 // Rows with unknown labels are left out. Undefined without labels. Throw Error (bad_shape
-// when sizes disagree; bad_option for labels that are no class).
+// when sizes disagree; bad_option for labels that are not classes).
 [[nodiscard]] Interval accuracy(const Scored& scored, double confidence);  // Wilson
 [[nodiscard]] double log_loss(const Scored& scored);  // mean -log p_y, p_y >= 2^-52
 // Expected calibration error of the top class (two classes: of class 1), in 10 bins of

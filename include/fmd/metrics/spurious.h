@@ -15,7 +15,7 @@ struct LabelAttributeTable {
 };
 
 // Every figure leaves out cells without rows and is undefined when none is left. All throw
-// Error (bad_shape; bad_option for counts that are no share).
+// Error (bad_shape; bad_option for counts that are not shares).
 
 // The cell with the smallest accuracy, with its Wilson interval.
 struct WorstCell {
@@ -24,8 +24,8 @@ struct WorstCell {
 };
 [[nodiscard]] WorstCell worst_cell(const LabelAttributeTable& table, double confidence);
 
-// Mean accuracy of the cells; all cells count alike. Interval: the Wilson intervals of the
-// cells, put together as Newcombe does for two.
+// Mean accuracy of the cells; all cells count the same. Interval: the Wilson intervals of
+// the cells, put together as Newcombe does for two.
 [[nodiscard]] Interval unbiased_accuracy(const LabelAttributeTable& table,
                                          double confidence);
 

@@ -72,13 +72,13 @@ struct KeptRows {
   std::vector<std::vector<std::int32_t>> code;  // per attribute
 };
 
-// Everything that an audit says of rows, as sums that blocks are added to. The sums are
+// Everything that an audit says about rows, as sums that blocks are added to. The sums are
 // of whole numbers: counts, and scores and losses rounded to 2^-50 and 2^-45, which is
 // finer than the rounding of a plain sum. So merging in any order and any grouping gives
-// the same bits, and no tree (core/accumulator.h) is needed: make one tally per thread,
-// per file or per machine, or one for all. A tally takes up to some megabytes with its
-// score histograms: do not make one per block. Make one per thread, or one per about
-// 100,000 rows, and add blocks to it.
+// the same bits, and no tree (core/accumulator.h) is needed: make one tally per thread, per
+// file or per machine, or one for all. A tally takes up to some megabytes with its score
+// histograms: do not make one per block. Make one per thread, or one per about 100,000
+// rows, and add blocks to it.
 //
 // It holds a table group x label x outcome for all attributes at once where that has few
 // cells, otherwise one for every pair of attributes. Smaller tables are its margins. Memory
@@ -88,8 +88,8 @@ class Tally {
   explicit Tally(TallyPlan plan = {});  // throws Error(bad_option)
 
   // Throws Error (bad_shape: sizes or codes that do not fit the plan; bad_option: labels
-  // that are no class; bad_value: scores that are no probability, weights outside 2^-20 ..
-  // 2^20 that are not 0). After an error the tally must not be used any more.
+  // that are not classes; bad_value: scores that are not probabilities, weights outside
+  // 2^-20 .. 2^20 that are not 0). After an error the tally must not be used any more.
   void add(const ScoredBlock& block);
   void merge(const Tally& other);  // throws Error(bad_shape) when the plans differ
   void save(ByteWriter& out) const;

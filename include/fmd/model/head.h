@@ -8,8 +8,8 @@
 namespace fmd {
 
 // What a forward pass over a block leaves for later sweeps over the same block at the same
-// theta. A linear head leaves nothing and pays nothing. The column of ones makes
-// intercepts weights like all others in every product.
+// theta. A linear head leaves nothing and pays nothing. With the column of ones, every
+// product treats an intercept like any other weight.
 struct Tape {
   std::vector<Matrix> value;  // of each hidden layer: its outputs, then a column of ones
   std::vector<Matrix> slope;  // of each hidden layer: the activation's derivative

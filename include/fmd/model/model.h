@@ -11,7 +11,7 @@
 
 namespace fmd {
 
-// What is known of a model's training.
+// What is known about a model's training.
 struct TrainingNote {
   Index rows = 0;
   double l2 = 0;

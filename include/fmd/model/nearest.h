@@ -18,7 +18,7 @@ struct NearestOptions {
   Index k = 1;  // >= 1
   Distance distance = Distance::euclidean;
   double scale = 1;        // overlap: how many ones a row has at most; > 0
-  bool skip_self = false;  // a row is no neighbour of itself (both sides: the same X)
+  bool skip_self = false;  // a row is not its own neighbour (both sides: the same X)
 };
 
 // The k nearest candidates of every query, nearest first, equal distances by row number.

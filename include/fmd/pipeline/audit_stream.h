@@ -7,7 +7,7 @@
 namespace fmd {
 
 // Whether the task can be audited block by block. Given and matched pairs cannot: they join
-// rows that may stand anywhere in the file.
+// rows that may be anywhere in the file.
 [[nodiscard]] bool streams(const Task& task);
 
 // audit_model() of any number of rows, in constant memory. The figures are the same to the

@@ -16,7 +16,7 @@
 
 namespace fmd {
 
-// The attributes' second file, joined to every table: what a receipt says of it.
+// The attributes' second file, joined to every table: what a receipt says about it.
 struct GroupsNote {
   std::string name, sha256, key;
 };

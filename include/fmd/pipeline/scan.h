@@ -22,7 +22,7 @@ struct ScanOptions {
   double confidence = 0.95;
   Adjust adjust = Adjust::holm;
   Index top = 20;                    // lines of each list on the screen
-  std::vector<std::string> columns;  // to look at; empty = all but label, weight and id
+  std::vector<std::string> columns;  // empty = all except label, weight and id
   Index most_values = 20;            // a category with more is left out, unless named
   Index most_numbers = 10;           // a number with more is divided into quantiles
   Index quantiles = 4;

@@ -42,7 +42,7 @@ struct Study {
 };
 
 // The weights in a column; empty when no column is named. Throws Error(missing_column,
-// bad_value: no number >= 0).
+// bad_value: not a number >= 0).
 [[nodiscard]] std::vector<float> row_weights(const Table& table, const std::string& column);
 
 // Different persons can have equal rows. A training row that equals another training row

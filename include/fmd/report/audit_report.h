@@ -68,7 +68,7 @@ struct AuditReport {
   Index rows = 0;
   Index seen = -1;            // rows that equal a training row; -1 = not known
   double seen_by_chance = 0;  // expected number if none was used
-  Index missing_numbers = 0;  // cells without a number: the mean stands for them
+  Index missing_numbers = 0;  // cells without a number: they count as the mean
   Task task;
   double confidence = 0.95;
   Index replicates = 0, permutations = 0;

@@ -59,7 +59,7 @@ struct CompareReport {
   std::uint64_t seed = 0;
 };
 
-// compare.json, schema 1. Times stand only in `run`.
+// compare.json, schema 1. Times are only in `run`.
 [[nodiscard]] std::string compare_json(const CompareReport& report, const RunNote& run);
 // One table for a terminal, 80 columns.
 [[nodiscard]] std::string screen(const CompareReport& report);

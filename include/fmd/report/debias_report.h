@@ -123,7 +123,7 @@ struct RunNote {
   double seconds = 0, cpu_seconds = 0;
 };
 
-// OUT.receipt.json, schema 1: no persons' rows, no weights. Times stand only in `run`.
+// OUT.receipt.json, schema 1: no persons' rows, no weights. Times are only in `run`.
 [[nodiscard]] std::string receipt_json(const DebiasReport& report, const RunNote& run);
 // OUT.path.json, schema 1: every candidate with its figures on the hold-out. The parameters
 // are in OUT.path.safetensors: theta [candidates, parameters], and lambda, s and K

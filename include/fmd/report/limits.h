@@ -10,7 +10,7 @@ namespace fmd {
 
 struct AttributeAudit;
 
-// One line of a limit: an interval and whom it is about.
+// One line of a limit: an interval, and the group or pair that it is about.
 struct LimitLine {
   std::string about;  // group, or pair of values; empty when there is only one
   Interval interval;

@@ -31,7 +31,7 @@ struct PreviousAudit {
 };
 
 // Reads what `fmd audit -o` wrote, with any names of measures. Throws Error(bad_model) for
-// a file that is no audit or is damaged, Error(unsupported) for an unknown schema.
+// a file that is not an audit or is damaged, Error(unsupported) for an unknown schema.
 [[nodiscard]] PreviousAudit parse_audit(std::string_view text, const std::string& source);
 [[nodiscard]] PreviousAudit read_audit(const std::filesystem::path& path);
 

@@ -12,7 +12,7 @@ namespace fmd {
 
 // How p-values are adjusted for the number of comparisons. holm: the chance of any false
 // finding stays below 1 - confidence. bh (Benjamini and Hochberg): the expected share of
-// false findings among all findings stays below it. none: each comparison stands alone.
+// false findings among all findings stays below it. none: each comparison is judged alone.
 enum class Adjust { holm, bh, none };
 
 // One group against the largest one of its column or intersection.

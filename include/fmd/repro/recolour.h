@@ -34,7 +34,7 @@ class Recolouring {
   std::vector<float> products_;  // rows x 3 x width
 };
 
-// The top `layers` layers of a network as a head of their own, and its parameters.
+// The top `layers` layers of a network as a separate head, and its parameters.
 struct TopLayers {
   std::shared_ptr<const Head> head;
   Vector theta;

@@ -76,9 +76,9 @@ struct UnlearnResult {
 [[nodiscard]] Vector unlearn_gradient(const Head& head, const Vector& theta,
                                       std::span<const PairSet> pairs, const Exec& exec);
 
-// The mechanism behind all three equations: theta + s H^-1 g for any g, also that of a loss
-// of your own. Cost: one solve. Throws Error(bad_option, bad_shape, numerical: g is not
-// finite).
+// The mechanism behind all three equations: theta + s H^-1 g for any g, also the gradient
+// of your own loss. Cost: one solve. Throws Error(bad_option, bad_shape, numerical: g is
+// not finite).
 [[nodiscard]] UnlearnResult newton_step(const Vector& theta, const Vector& g,
                                         const InverseHessian& inverse,
                                         const UnlearnOptions& options);

@@ -81,7 +81,7 @@ struct SolveResult {
   SolveSummary summary;
 };
 
-// start: a warm start, e.g. Path::theta(lambda). Empty means theta0, which also replaces a
+// start: a warm start, e.g. Path::theta(lambda). Empty means theta0. theta0 also replaces a
 // start where J is not finite. p_old are the scores of theta0. rows may be empty when
 // anchor is 0 and there are no gaps. Throws Error(bad_option, bad_shape, bad_data: fit
 // without labels, numerical: J is not finite at theta0).

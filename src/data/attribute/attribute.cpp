@@ -68,7 +68,7 @@ void set_reference(Attribute& attribute, const AttributeSpec& spec) {
     }
   }
   throw Error(ErrorKind::bad_task,
-              fmt::format("attribute \"{}\": reference \"{}\" is none of its values {}",
+              fmt::format("attribute \"{}\": reference \"{}\" is not one of its values {}",
                           spec.name, spec.reference, quoted_words(attribute.values, 12)));
 }
 

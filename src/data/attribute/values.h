@@ -9,7 +9,7 @@
 
 namespace fmd::internal {
 
-// Stands between the cells in the name of a value of several columns.
+// The text between the cells in the name of a value of several columns.
 inline constexpr std::string_view kJoint = " / ";
 
 // The cells' texts joined: the name of a value.

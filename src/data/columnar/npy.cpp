@@ -58,7 +58,7 @@ void check_field_names(const std::vector<NpyField>& fields, const std::string& s
       throw Error(ErrorKind::bad_data,
                   fmt::format("{}: two fields are named \"{}\", or one has no name", source,
                               shorten(field.name)),
-                  "give each field a name of its own");
+                  "give each field its own name");
     }
   }
 }

@@ -73,7 +73,7 @@ class ParquetRows : public RowSource {
     for (std::int32_t i = 0; i < library_.columns(handle_.get()); ++i) {
       names_.emplace_back(library_.name(handle_.get(), i));
       if (names_.back().empty() || ++seen[names_.back()] > 1)
-        fail(fmt::format("column {} has no name of its own", i + 1));
+        fail(fmt::format("column {} has no name, or the name of another column", i + 1));
     }
   }
 

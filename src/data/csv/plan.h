@@ -24,7 +24,7 @@ struct CsvColumn {
   std::unique_ptr<KnownLevels> known = std::make_unique<KnownLevels>();
 };
 
-// What is known of a CSV text before its rows are read.
+// What is known about a CSV text before its rows are read.
 struct CsvPlan {
   CsvOptions options;
   std::string source;

@@ -92,7 +92,7 @@ void ColumnCoder::fail_unknown(const std::string& where, const std::string& text
   const std::string what =
       text.empty()
           ? "is missing; the model has seen no missing value here"
-          : fmt::format("\"{}\" is none of the values that the model has seen ({})",
+          : fmt::format("\"{}\" is not one of the values that the model has seen ({})",
                         shorten(text), list_words(fitted_.levels));
   throw Error(
       ErrorKind::unknown_category,

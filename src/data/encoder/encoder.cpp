@@ -295,7 +295,7 @@ Encoder Encoder::from_json(const std::string& text, const std::string& source) {
   }
   encoder.place_features();
   if (object.count("features") != encoder.features()) {
-    object.fail(fmt::format("\"features\" is {}, its columns make {}",
+    object.fail(fmt::format("\"features\" is {}, but its columns give {}",
                             object.count("features"), encoder.features()));
   }
   return encoder;

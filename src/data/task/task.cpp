@@ -71,7 +71,8 @@ void set_threshold(Task& task, const std::string& text) {
         ErrorKind::bad_option,
         fmt::format("threshold is \"{}\", must be a number between 0 and 1 or rate=R",
                     shorten(text)),
-        "0.3: positive from p = 0.3 on; rate=0.2: so that 20 % of the training rows are");
+        "0.3: positive from p = 0.3 on; rate=0.2: 20 % of the training rows are answered "
+        "positive");
   }
   task.threshold = rate ? 0.5 : value;
   task.rate = rate ? std::optional<double>(value) : std::nullopt;
@@ -547,10 +548,10 @@ Task task_from_json(const std::string& text, const std::string& source) {
 std::vector<std::int32_t> labels(const Table& table, const Task& task) {
   const Column& column = table.column(task.label);
   const auto fail = [&](Index row) {
-    throw Error(
-        ErrorKind::bad_value,
-        fmt::format("{}, column \"{}\": the label \"{}\" is none of {}", table.where(row),
-                    task.label, shorten(column.text(row)), list_words(task.classes)));
+    throw Error(ErrorKind::bad_value,
+                fmt::format("{}, column \"{}\": the label \"{}\" is not one of {}",
+                            table.where(row), task.label, shorten(column.text(row)),
+                            list_words(task.classes)));
   };
   std::vector<std::int32_t> of_level;
   for (const std::string& level : column.levels)

@@ -29,7 +29,7 @@ class TomlReader {
 
   [[noreturn]] void fail(const toml::node& node, std::string_view key,
                          const std::string& what, const std::string& hint = "") const;
-  // The key is none of `keys`; the hint names the nearest.
+  // The error for a key that is not one of `keys`; the hint names the nearest.
   [[noreturn]] void fail_unknown(const toml::node& node, std::string_view key,
                                  const std::vector<std::string>& keys) const;
 

@@ -15,7 +15,7 @@ namespace fmd::internal {
 // tp, fp, tn, fn, selected and rejected without a label.
 inline constexpr std::size_t kConfusionCells = 6;
 
-// Throws Error(bad_option) for sums of weights, which are no whole numbers.
+// Throws Error(bad_option) for sums of weights, which are not whole numbers.
 inline std::vector<Index> confusion_counts(const char* where, const Confusion& c) {
   std::vector<Index> counts;
   for (const double count :

@@ -14,7 +14,7 @@ namespace fmd::internal {
 struct CountedGroup {
   Confusion sums, squares;  // of weights and of their squares: the counts without weights
   // Rightly and wrongly decided rows in the places of TP and FP: for accuracies of many
-  // classes, which a table of "favourable or not" does not have.
+  // classes. A table of "favourable or not" does not have them.
   Confusion right, right_squares;
   std::vector<Confusion> replicates, right_replicates;  // empty before resample()
   // The tables that are resampled: whole numbers, with weights the effective ones.
@@ -33,8 +33,8 @@ struct CountedGroup {
 // Which rates and criteria a plan allows, and why not the others.
 struct FigureRules {
   bool labelled = true, named = true, two_classes = true;
-  // Why a figure is undefined; empty: it is defined. rate: the rate that the figure is made
-  // of; null = several.
+  // Why a figure is undefined; empty: it is defined. rate: the rate that the figure is
+  // computed from; null = several.
   [[nodiscard]] std::string reason(const char* rate) const;
   [[nodiscard]] bool of_right(const char* rate) const;  // by CountedGroup::right
 };

@@ -7,9 +7,9 @@
 
 namespace fmd::internal {
 
-// Adds p-values to the comparisons that are made of counts. All criteria that exchange the
-// same rows are measured on the same permutations. Not for sums of weights: they are no
-// rows that could change places.
+// Adds p-values to the comparisons that are computed from counts. All criteria that
+// exchange the same rows are measured on the same permutations. Not for sums of weights:
+// only rows can change places.
 void add_permutations(const std::vector<CountedGroup>& counts, const FigureRules& rules,
                       Index permutations, const Exec& exec, GroupReport& report);
 

@@ -114,9 +114,10 @@ void FlipTally::add(const PairScores& s) {
   for (Index i = 0; i < s.p.rows(); ++i) {
     const PairValue pair = pair_value(s, i);
     if (!(pair.tv >= 0 && pair.tv <= 1 + 1e-9))
-      throw Error(ErrorKind::bad_value,
-                  fmt::format("flips: pair {} has scores that are no probabilities", i + 1),
-                  "scores are numbers from 0 to 1");
+      throw Error(
+          ErrorKind::bad_value,
+          fmt::format("flips: pair {} has scores that are not probabilities", i + 1),
+          "scores are numbers from 0 to 1");
     block.change.push_back(pair.change);
     block.tv.push_back(pair.tv);
     block.weight.push_back(static_cast<float>(pair_weight(s, i)));

@@ -93,9 +93,10 @@ void require_data(const BiasMeasure& measure, const MeasureData& data, const Hea
     return;
   }
   if (data.pairs == nullptr) {
-    throw Error(ErrorKind::bad_option,
-                fmt::format("{}: is measured on pairs, got rows", measure.name()),
-                "give pairs, or choose a measure on rows");
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("{}: is measured on pairs, but rows were given", measure.name()),
+        "give pairs, or choose a measure on rows");
   }
   require_rows(measure, data.pairs->c, head);
   require_rows(measure, data.pairs->cbar, head);

@@ -45,7 +45,7 @@ double mean_of(const ScoreRuns& runs, const Loss& loss) {
 
 void require_score(double score) {
   if (score >= 0 && score <= 1) return;
-  throw Error(ErrorKind::bad_value, fmt::format("scores: {} is no probability", score),
+  throw Error(ErrorKind::bad_value, fmt::format("scores: {} is not a probability", score),
               "give scores between 0 and 1");
 }
 

@@ -19,8 +19,8 @@ void require_confidence(double confidence) {
 template <typename Number>
 void require_count(Number k, Number n) {
   if (k >= 0 && k <= n) return;
-  throw Error(ErrorKind::bad_option, fmt::format("interval: {} of {} is no share", k, n),
-              "count hits among the rows that they are a part of");
+  throw Error(ErrorKind::bad_option, fmt::format("interval: {} of {} is not a share", k, n),
+              "hits are a part of the rows: give at most as many hits as rows");
 }
 
 // Linear between order statistics ("type 7"): quantile 0 is the smallest value, 1 the

@@ -10,8 +10,8 @@ struct RateCount {
   double hits = 0, of = 0;
 };
 
-// Sums of weights as a number of rows that all count alike: n = (sum w)^2 / sum w^2 rows,
-// of which the share hits / of are hits. hits, of: sums of weights; squares: sum w^2.
+// Sums of weights as a number of rows that all count the same: n = (sum w)^2 / sum w^2
+// rows, of which the share hits / of are hits. hits, of: sums of weights; squares: sum w^2.
 [[nodiscard]] RateCount effective(double hits, double of, double squares);
 
 }  // namespace fmd::internal

@@ -94,10 +94,10 @@ void require_fit(const TallyPlan& plan, const ScoredBlock& block) {
     for (Index k = 0; k < plan.classes; ++k) {
       const double p = block.p[i * plan.classes + k];
       if (p >= 0 && p <= 1) continue;
-      throw Error(
-          ErrorKind::bad_value,
-          fmt::format("tally: row {} has the score {}, which is no probability", i + 1, p),
-          "scores are numbers from 0 to 1");
+      throw Error(ErrorKind::bad_value,
+                  fmt::format("tally: row {} has the score {}, which is not a probability",
+                              i + 1, p),
+                  "scores are numbers from 0 to 1");
     }
   }
   throw Error(ErrorKind::bad_value, "tally: a row cannot be counted");

@@ -41,11 +41,12 @@ struct TallyRows {
   std::uint32_t group[kTallyRows];
 };
 
-// Fills all but group. False: a label is no class, or a probability outside 0 .. 1.
+// Fills all fields except group. False: a label is not a class, or a probability is outside
+// 0 .. 1.
 [[nodiscard]] bool prepare(const TallyInput& in, TallyRows& rows);
 
 // group = sum over attributes of (code + 1) * stride; call begin = true for the first one.
-// False: a code outside -1 .. values - 1.
+// False: a code is outside -1 .. values - 1.
 [[nodiscard]] bool add_codes(const std::int32_t* code, Index rows, Index values,
                              Index stride, bool begin, TallyRows& to);
 
