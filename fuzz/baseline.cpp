@@ -1,5 +1,4 @@
 #include "fmd/report/previous_audit.h"
-
 #include "support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

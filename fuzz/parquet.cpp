@@ -1,6 +1,5 @@
-#include "data/columnar/parquet_rows.h"
-
 #include "data/columnar/parquet_library.h"
+#include "data/columnar/parquet_rows.h"
 #include "support/fuzz.h"
 
 // Without the plug-in there is nothing to feed. Memory: a few bytes of Parquet can stand

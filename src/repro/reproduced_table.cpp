@@ -184,8 +184,10 @@ std::string to_markdown(const ReproducedTable& table) {
         "mean nothing.**\n\n";
   text += fmt::format(
       "Made by `fmd reproduce {}{}`, fmd {}. Mean over {} seeds, in brackets its 95 % "
-      "interval (Student's t). Accuracy in %.\nEach seed chooses on its hold-out and reports on "
-      "other rows. Settings that all seeds share were set on earlier runs, whose rows overlap "
+      "interval (Student's t). Accuracy in %.\nEach seed chooses on its hold-out and "
+      "reports on "
+      "other rows. Settings that all seeds share were set on earlier runs, whose rows "
+      "overlap "
       "with\nthe rows that report here. Seconds are wall time of one edit at the "
       "chosen options.\nThe time to choose has its own column.\nMachine: {}.\n\n",
       table.name, table.quick ? " --quick" : "", table.version, table.seeds.size(),
