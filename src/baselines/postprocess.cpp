@@ -129,11 +129,6 @@ bool apart(const OddsPoint& a, const OddsPoint& b) {
 
 }  // namespace
 
-double EqualizedOdds::yes(bool decided, std::int32_t group) const {
-  if (group < 0) return decided ? 1 : 0;
-  return decided ? keep[group] : grant[group];
-}
-
 EqualizedOdds fit_equalized_odds(const PostRows& rows,
                                  const std::vector<std::uint8_t>& decided) {
   require_post_rows("equalized odds", rows, 2);
@@ -174,22 +169,10 @@ double cost_of(const std::string& kind, double fpr, double fnr, double base_rate
 
 }  // namespace
 
-double CalibratedOdds::share(std::int32_t group) const {
-  if (group < 0 || std::isnan(mix[group])) return 0;
-  return std::clamp(mix[group], 0.0, 1.0);
-}
-
 double CalibratedOdds::score(double score, std::int32_t group) const {
   if (group < 0) return score;
   const double mixed = share(group);
   return (1 - mixed) * score + mixed * base_rate[group];
-}
-
-double CalibratedOdds::yes(double score, std::int32_t group, double threshold) const {
-  const double decided = score >= threshold ? 1 : 0;
-  if (group < 0) return decided;
-  const double mixed = share(group);
-  return (1 - mixed) * decided + (base_rate[group] >= threshold ? mixed : 0);
 }
 
 CalibratedOdds fit_calibrated_odds(const PostRows& rows, const std::string& cost) {

@@ -37,7 +37,10 @@ struct EqualizedOdds {
   bool unique = true;    // false: this is the best vertex that changes the fewest answers
 
   // Probability that the answer is the favourable one.
-  [[nodiscard]] double yes(bool decided, std::int32_t group) const;
+  [[nodiscard]] double yes(bool decided, std::int32_t group) const {
+    if (group < 0) return decided ? 1 : 0;
+    return decided ? keep[group] : grant[group];
+  }
 };
 // decided: the model's favourable decisions. Throws Error(bad_shape; bad_data: a group
 // without a favourable or without an unfavourable label).
@@ -56,10 +59,19 @@ struct CalibratedOdds {
   double base_rate[2] = {0, 0};
   double cost[2] = {0, 0}, trivial[2] = {0, 0};
 
-  [[nodiscard]] double share(std::int32_t group) const;  // mix, limited to [0, 1]
+  // mix, limited to [0, 1]
+  [[nodiscard]] double share(std::int32_t group) const {
+    if (group < 0 || std::isnan(mix[group])) return 0;
+    return std::clamp(mix[group], 0.0, 1.0);
+  }
   // The expected score, and the probability of a favourable answer at this threshold.
   [[nodiscard]] double score(double score, std::int32_t group) const;
-  [[nodiscard]] double yes(double score, std::int32_t group, double threshold) const;
+  [[nodiscard]] double yes(double score, std::int32_t group, double threshold) const {
+    const double decided = score >= threshold ? 1 : 0;
+    if (group < 0) return decided;
+    const double mixed = share(group);
+    return (1 - mixed) * decided + (base_rate[group] >= threshold ? mixed : 0);
+  }
 };
 // Throws Error(bad_option: cost; bad_shape; bad_data).
 [[nodiscard]] CalibratedOdds fit_calibrated_odds(const PostRows& rows,
