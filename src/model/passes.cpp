@@ -3,35 +3,13 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/value_and_vector.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/model/loss.h"
 #include "model/block_loss.h"
 
 namespace fmd {
 namespace {
-
-struct ObjectiveSum {
-  double value = 0;
-  Vector gradient;
-
-  void merge(const ObjectiveSum& other) {
-    value += other.value;
-    gradient += other.gradient;
-  }
-  void save(ByteWriter& out) const {
-    out.put(value);
-    out.put_array(std::span<const double>(gradient.data(),
-                                          static_cast<std::size_t>(gradient.size())));
-  }
-  static ObjectiveSum load(ByteReader& in) {
-    ObjectiveSum sum;
-    sum.value = in.get<double>();
-    const auto values = in.get_array<double>();
-    sum.gradient =
-        Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
-    return sum;
-  }
-};
 
 void require_fit(const Head& head, const Rows& rows, const Vector& theta) {
   require_size("head", "theta", theta.size(), head.parameters());
@@ -95,24 +73,21 @@ Objective objective(const Head& head, const Rows& rows, const Vector& theta, dou
   require_option(l2 >= 0, "objective", "l2", l2, ">= 0");
   require_option(rows_in_mean >= 0, "objective", "rows_in_mean", rows_in_mean, ">= 0");
   const double n = rows_in_mean > 0 ? rows_in_mean : static_cast<double>(rows.size());
-  auto sum = reduce<ObjectiveSum>(
-      block_count(rows.size()),
-      [&] {
-        return ObjectiveSum{0, Vector::Zero(head.parameters())};
-      },
-      [&](ObjectiveSum& state, Index b) {
+  auto sum = reduce<ValueAndVector>(
+      block_count(rows.size()), [&] { return empty_sum(head.parameters()); },
+      [&](ValueAndVector& state, Index b) {
         Scratch scratch;
         Matrix z;
         Tape tape;
         const FeatureBlock block = rows.block(b, scratch);
         head.logits(block, theta, z, &tape);
         state.value += block_loss_gradient(rows, b * kBlockRows, z);
-        head.vjp(block, theta, tape, z, state.gradient);
+        head.vjp(block, theta, tape, z, state.vector);
       },
       exec);
   const Vector ridge = ridge_gradient(head, theta, l2);
   if (n == 0) return {0.5 * ridge.dot(theta), ridge};
-  return {sum.value / n + 0.5 * ridge.dot(theta), sum.gradient / n + ridge};
+  return {sum.value / n + 0.5 * ridge.dot(theta), sum.vector / n + ridge};
 }
 
 Vector ridge_gradient(const Head& head, const Vector& theta, double l2) {

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/value_and_vector.h"
 #include "fmd/core/accumulator.h"
 #include "model/block_loss.h"
 #include "unlearn/pair_check.h"
-#include "unlearn/value_and_vector.h"
 
 namespace fmd {
 namespace {

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/value_and_vector.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/model/loss.h"
 #include "fmd/model/passes.h"
 #include "unlearn/delta.h"
-#include "unlearn/value_and_vector.h"
 
 namespace fmd {
 namespace {

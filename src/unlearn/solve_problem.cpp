@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/sums.h"
+#include "core/value_and_vector.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
@@ -12,7 +13,6 @@
 #include "unlearn/pair_outer.h"
 #include "unlearn/pair_slopes.h"
 #include "unlearn/spans.h"
-#include "unlearn/value_and_vector.h"
 
 namespace fmd::internal {
 namespace {

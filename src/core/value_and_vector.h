@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "core/internal.h"
 #include "fmd/core/bytes.h"
 #include "fmd/core/types.h"
