@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "data/columnar/parquet_library.h"
 #include "data/columnar/parquet_rows.h"
 #include "support/fuzz.h"
@@ -6,12 +8,16 @@
 // for very many rows, so that only the first blocks are read.
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace fmd;
+  static const char* const plugin = std::getenv("FMD_PARQUET_LIB");
+  static const BackendFiles files = {
+      {"parquet", {plugin == nullptr ? "fmd_parquet.so" : plugin}}};
+  static const Exec exec{.backends = &files};
   static const bool there =
-      fuzz::accepted([] { return parquet_library("").version; }).has_value();
+      fuzz::accepted([] { return parquet_library("", exec).version; }).has_value();
   if (!there || !is_parquet({data, size})) return 0;
   const OpenFile file{"fuzz.parquet", {data, size}, nullptr};
   (void)fuzz::accepted([&] {
-    const auto rows = open_parquet_rows(file, {}, {});
+    const auto rows = open_parquet_rows(file, {}, exec);
     Table block;
     for (int i = 0; i < 4 && rows->next(block, 1000); ++i)
       for (const Column& column : block.columns)

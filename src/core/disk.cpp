@@ -198,6 +198,11 @@ bool lock(const File& file, bool wait) {
   return errno != EWOULDBLOCK;  // a file system without locks: go on without
 }
 
+bool is_regular(const File& file) {
+  struct stat open {};
+  return ::fstat(file.fd(), &open) == 0 && S_ISREG(open.st_mode);
+}
+
 bool is_at(const File& file, const Path& path) {
   struct stat open {};
   struct stat named {};

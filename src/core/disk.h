@@ -80,6 +80,7 @@ class Creating {
 [[nodiscard]] File open_existing(const Path& path);  // for locking; not open when absent
 [[nodiscard]] bool lock(const File& file,
                         bool wait);  // false: another holder, and wait is off
+[[nodiscard]] bool is_regular(const File& file);
 [[nodiscard]] bool is_at(const File& file,
                          const Path& path);  // the path still names this file
 

@@ -1,12 +1,14 @@
 #include "core/journal.h"
 
 #include <algorithm>
-#include <set>
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "core/beside.h"
 #include "fmd/core/bytes.h"
 #include "fmd/core/file.h"
 
@@ -16,24 +18,27 @@ namespace fmd::internal::journal {
 namespace {
 
 constexpr std::string_view kMagic = "fmd-journal 1";
+constexpr std::chrono::milliseconds kPause{20}, kPatience{10'000};
 
 struct Journal {
   Path out;
   std::vector<Path> targets;  // in the order of renames
 };
 
-// Files of one folder are listed by name alone, so that the folder may be moved.
-std::string encode(const Path& path, const Path& folder) {
-  return (path.parent_path() == folder ? path.filename() : path).string();
-}
-
-Bytes to_bytes(const Journal& journal, const Path& folder) {
+// Files are listed by name alone, so that the folder may be moved.
+Bytes to_bytes(const Journal& journal) {
   ByteWriter out;
   out.put_text(kMagic);
-  out.put_text(encode(journal.out, folder));
+  out.put_text(journal.out.filename().string());
   out.put(static_cast<std::uint64_t>(journal.targets.size()));
-  for (const Path& target : journal.targets) out.put_text(encode(target, folder));
+  for (const Path& target : journal.targets) out.put_text(target.filename().string());
   return out.take();
+}
+
+// A journal that somebody planted must not reach a file of another folder.
+Path file_beside(const Path& journal, const std::string& name) {
+  if (!is_plain_name(name)) throw Error(ErrorKind::bad_model, "a path, not a name");
+  return journal.parent_path() / name;
 }
 
 Journal read_journal(const Path& path) {
@@ -41,11 +46,10 @@ Journal read_journal(const Path& path) {
     const FileView view = FileView::open(path);
     ByteReader in(view.bytes(), path.string());
     if (in.get_text() != kMagic) throw Error(ErrorKind::bad_model, "another file");
-    const Path folder = path.parent_path();
-    Journal journal{.out = folder / in.get_text(), .targets = {}};
+    Journal journal{.out = file_beside(path, in.get_text()), .targets = {}};
     const auto count = in.get<std::uint64_t>();
     for (std::uint64_t i = 0; i < count; ++i)
-      journal.targets.push_back(folder / in.get_text());
+      journal.targets.push_back(file_beside(path, in.get_text()));
     return journal;
   } catch (const Error&) {
     throw Error(ErrorKind::cannot_write,
@@ -59,7 +63,7 @@ disk::File write_journal(const Path& target, const Journal& journal) {
   const Path temporary = temporary_of(path);
   disk::File file = claim_temporary(path);
   try {
-    disk::write(file, temporary, to_bytes(journal, path.parent_path()));
+    disk::write(file, temporary, to_bytes(journal));
     disk::sync(file, temporary);
     disk::rename(temporary, path);
   } catch (...) {
@@ -70,12 +74,6 @@ disk::File write_journal(const Path& target, const Journal& journal) {
     throw;
   }
   return file;
-}
-
-void sync_folders(const std::vector<Path>& targets) {
-  std::set<Path> folders;
-  for (const Path& target : targets) folders.insert(target.parent_path());
-  for (const Path& folder : folders) disk::sync_folder(folder);
 }
 
 // Removes the note beside a side file if it is a dead run's and leads to this OUT.
@@ -101,7 +99,7 @@ void finish(const Journal& journal, std::vector<disk::File> notes) {
     const Path temporary = temporary_of(target);
     if (fs::exists(fs::symlink_status(temporary))) disk::rename(temporary, target);
   }
-  sync_folders(journal.targets);
+  disk::sync_folder(journal.out.parent_path());
   disk::remove(journal_of(journal.out));
   try {
     disk::sync_folder(journal.out.parent_path());
@@ -111,15 +109,27 @@ void finish(const Journal& journal, std::vector<disk::File> notes) {
   }
 }
 
-// The journal beside this target, locked; not open when there is none.
+// The journal beside this target, locked; not open when there is none. A living run holds
+// its journal for the moment of a few renames.
 disk::File lock_journal(const Path& target) {
   const Path path = journal_of(target);
-  for (;;) {
+  for (int tries = 0; tries * kPause < kPatience; ++tries) {
     disk::File file = disk::open_existing(path);
     if (!file.is_open()) return file;
-    static_cast<void>(disk::lock(file, true));
-    if (disk::is_at(file, path)) return file;  // otherwise its run ended while we waited
+    if (!disk::is_regular(file)) {
+      throw Error(ErrorKind::cannot_write,
+                  fmt::format("{} is not a regular file", path.string()),
+                  "no run of fmd made it: move it away and run again");
+    }
+    if (disk::lock(file, false)) {
+      if (disk::is_at(file, path)) return file;
+      continue;  // its run ended while we waited
+    }
+    std::this_thread::sleep_for(kPause);
   }
+  throw Error(ErrorKind::cannot_write,
+              fmt::format("{} has been locked for 10 seconds", path.string()),
+              "another program holds it: end that program and run again");
 }
 
 void finish_list(const Path& out) {
@@ -218,7 +228,8 @@ void commit(const std::vector<Path>& targets, bool& valid) {
   try {
     for (const Path& target : targets)
       if (target != journal.out) notes.push_back(write_journal(target, journal));
-    sync_folders(targets);  // temporaries and notes last before the list does
+    // Temporaries and notes last before the list does.
+    disk::sync_folder(journal.out.parent_path());
     const disk::File list = write_journal(journal.out, journal);
     valid = true;
     disk::sync_folder(journal.out.parent_path());

@@ -160,6 +160,22 @@ struct OutputFiles::State {
     }
   }
 
+  // Files of other folders than OUT's come first, each whole but for itself: a journal
+  // names files of its own folder alone.
+  void rename_elsewhere(const Path& folder) {
+    for (auto output = outputs.begin(); output != outputs.end();) {
+      const Path target = output->target;
+      if (target.parent_path() == folder) {
+        ++output;
+        continue;
+      }
+      disk::rename(journal::temporary_of(target), target);
+      disk::forget(journal::temporary_of(target));
+      output = outputs.erase(output);
+      sync_renamed(target);
+    }
+  }
+
   void drop_all() {
     for (const Output& output : outputs) {
       const Path path = journal::temporary_of(output.target);
@@ -225,9 +241,10 @@ void OutputFiles::commit() {
 
   s.sync_all();
   s.check_all();
+  const Path out = s.outputs.back().target;
+  s.rename_elsewhere(out.parent_path());
   std::vector<Path> targets;
   for (const State::Output& output : s.outputs) targets.push_back(output.target);
-  const Path& out = targets.back();
   if (targets.size() == 1) {
     disk::rename(journal::temporary_of(out), out);
     disk::forget(journal::temporary_of(out));

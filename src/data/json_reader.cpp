@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
 
@@ -20,12 +21,7 @@ std::string json_text(const json& object) {
 }
 
 json JsonReader::parse(const std::string& text, const std::string& source) {
-  try {
-    return json::parse(text);
-  } catch (const json::exception& error) {
-    throw Error(ErrorKind::bad_model,
-                fmt::format("{}: damaged JSON ({})", source, error.what()));
-  }
+  return parse_json(text, source);
 }
 
 JsonReader::JsonReader(const json& object, std::string source)

@@ -16,7 +16,8 @@ namespace fmd::internal {
 // type or out of range throws Error(bad_model) that names the source and the field.
 class JsonReader {
  public:
-  // The text's object. `text` may be hostile: damaged JSON throws. The size is not limited.
+  // The text's object. `text` may be hostile: damaged JSON throws, and so does more of it
+  // than core/json.h allows.
   [[nodiscard]] static nlohmann::json parse(const std::string& text,
                                             const std::string& source);
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/beside.h"
 #include "data/number.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
@@ -154,6 +155,10 @@ std::vector<Part> parse_parts(const std::string& text) {
     const std::string share = piece.substr(equals + 1);
     if (parse_number(share, part.share) != NumberText::number || !(part.share > 0)) {
       fail(text, fmt::format("the share \"{}\" is not a number > 0", shorten(share)));
+    }
+    // A part becomes a file of its name.
+    if (!is_plain_name(part.name)) {
+      fail(text, fmt::format("\"{}\" cannot be the name of a file", shorten(part.name)));
     }
     if (!names.insert(part.name).second) {
       fail(text, fmt::format("\"{}\" appears twice", shorten(part.name)));

@@ -18,7 +18,6 @@ namespace fmd {
 
 using test::contents;
 using test::Contents;
-using test::drop_leftovers;
 using test::Folder;
 using test::read_text;
 using test::whole_set;
@@ -27,7 +26,6 @@ using test::write_text;
 
 TEST(OutputFiles, AppearWithTheirContentsAndNothingElse) {
   const Folder folder;
-  fs::create_directory(folder / "other");
   write_set(folder, "1", false);
   EXPECT_EQ(contents(folder), whole_set("1"));
   write_set(folder, "2", true);
@@ -117,7 +115,6 @@ TEST(OutputFiles, SayWhyTheyCannotBeWritten) {
 TEST(OutputFiles, AFullDiskIsNamedAndLeavesNothing) {
   for (const std::string call : {"create", "write", "sync", "rename", "sync folder"}) {
     const Folder folder;
-    fs::create_directory(folder / "other");
     write_set(folder, "1", false);
     for (int fail_at = 0;;
          ++fail_at) {  // the first such call, the second, ... before the list
@@ -138,7 +135,6 @@ TEST(OutputFiles, AFullDiskIsNamedAndLeavesNothing) {
       disk::set_hook(nullptr);
       if (!failed) break;
       recover(folder / "model");
-      drop_leftovers(folder);
       const bool old = contents(folder) == whole_set("1");
       EXPECT_TRUE(old || contents(folder) == whole_set("2")) << call << " " << fail_at;
       if (!old) write_set(folder, "1", true);

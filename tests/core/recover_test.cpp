@@ -1,5 +1,8 @@
+#include <sys/stat.h>
+
 #include <gtest/gtest.h>
 
+#include "fmd/core/bytes.h"
 #include "fmd/core/output_files.h"
 #include "support/close.h"
 #include "support/kill.h"
@@ -11,7 +14,6 @@ namespace {
 
 using test::contents;
 using test::Contents;
-using test::drop_leftovers;
 using test::Folder;
 using test::killed;
 using test::read_text;
@@ -25,7 +27,6 @@ template <typename Check>
 int kill_everywhere(bool replace, const Check& check) {
   for (int calls = 0;; ++calls) {
     const Folder folder;
-    fs::create_directory(folder / "other");
     if (replace) write_set(folder, "1", false);
     if (!killed(calls, [&] { write_set(folder, "2", replace); })) return calls;
     SCOPED_TRACE("killed before call " + std::to_string(calls));
@@ -40,10 +41,9 @@ TEST(Recover, NewFilesAreAllThereOrNoneAtEveryKill) {
   const int calls = kill_everywhere(false, [](const Folder& folder) {
     if (fs::exists(folder / "model")) {
       EXPECT_EQ(read_text(folder / "model.receipt"), "receipt 2");
-      EXPECT_EQ(read_text(folder / "other/undo"), "undo 2");
+      EXPECT_EQ(read_text(folder / "model.undo"), "undo 2");
     }
     recover(folder / "model");
-    drop_leftovers(folder);
     if (!contents(folder).empty()) {
       EXPECT_EQ(contents(folder), whole_set("2"));
     }
@@ -55,24 +55,23 @@ TEST(Recover, ReplacedFilesAreAllOldOrAllNewAtEveryKill) {
   kill_everywhere(true, [](const Folder& folder) {
     const bool journal = fs::exists(folder / "model.fmd-journal");
     const bool all_old = read_text(folder / "model.receipt") == "receipt 1" &&
-                         read_text(folder / "other/undo") == "undo 1" &&
+                         read_text(folder / "model.undo") == "undo 1" &&
                          read_text(folder / "model") == "model 1";
     const bool all_new = read_text(folder / "model.receipt") == "receipt 2" &&
-                         read_text(folder / "other/undo") == "undo 2" &&
+                         read_text(folder / "model.undo") == "undo 2" &&
                          read_text(folder / "model") == "model 2";
     EXPECT_TRUE(journal || all_old || all_new);
     if (read_text(folder / "model") == "model 2") {
       EXPECT_TRUE(all_new);
     }
     recover(folder / "model");
-    drop_leftovers(folder);
     EXPECT_EQ(contents(folder), whole_set(journal || all_new ? "2" : "1"));
   });
 }
 
-TEST(Recover, AlsoWorksFromASideFileInAnotherFolder) {
+TEST(Recover, AlsoWorksFromASideFile) {
   kill_everywhere(true, [](const Folder& folder) {
-    recover(folder / "other/undo");
+    recover(folder / "model.undo");
     recover(folder / "model");
     const Contents found = contents(folder);
     EXPECT_TRUE(found == whole_set("1") || found == whole_set("2"));
@@ -84,10 +83,9 @@ TEST(Recover, CanItselfBeKilledAndRepeated) {
     for (int calls = 0; killed(calls, [&] { recover(folder / "model"); }); ++calls) {
       if (read_text(folder / "model") == "model 2") {
         EXPECT_EQ(read_text(folder / "model.receipt"), "receipt 2");
-        EXPECT_EQ(read_text(folder / "other/undo"), "undo 2");
+        EXPECT_EQ(read_text(folder / "model.undo"), "undo 2");
       }
     }
-    drop_leftovers(folder);
     const Contents found = contents(folder);
     EXPECT_TRUE(found == whole_set("1") || found == whole_set("2"));
   });
@@ -118,14 +116,14 @@ TEST(Recover, ARunThatMayNotReplaceStillCleansUp) {
 // files.
 TEST(Recover, ARunOnASideFileDoesNotTearAKilledSetApart) {
   kill_everywhere(true, [](const Folder& folder) {
-    write_file(folder / "other/undo", "undo 3", true);
+    write_file(folder / "model.undo", "undo 3", true);
     recover(folder / "model");
     Contents found = contents(folder);
-    EXPECT_EQ(found["other/undo"], "undo 3");
-    found.erase("other/undo");
+    EXPECT_EQ(found["model.undo"], "undo 3");
+    found.erase("model.undo");
     Contents first = whole_set("1"), second = whole_set("2");
-    first.erase("other/undo");
-    second.erase("other/undo");
+    first.erase("model.undo");
+    second.erase("model.undo");
     EXPECT_TRUE(found == first || found == second) << testing::PrintToString(found);
   });
 }
@@ -173,6 +171,75 @@ TEST(Recover, AJournalThatIsNoneIsAnErrorAndIsKept) {
   write_text(folder / "model.fmd-journal", "hello");
   EXPECT_ERROR(recover(folder / "model"), ErrorKind::cannot_write, "not a journal of fmd");
   EXPECT_EQ(read_text(folder / "model.fmd-journal"), "hello");
+}
+
+// A journal with these names, as a run that was killed after step 2 leaves it.
+void plant_journal(const fs::path& path, const std::string& out, const std::string& other) {
+  ByteWriter bytes;
+  bytes.put_text("fmd-journal 1");
+  bytes.put_text(out);
+  bytes.put(std::uint64_t{2});
+  bytes.put_text(other);
+  bytes.put_text(out);
+  const Bytes all = bytes.take();
+  write_text(path, std::string(all.begin(), all.end()));
+}
+
+TEST(Recover, APlantedJournalReachesNoOtherFolder) {
+  const Folder folder;
+  fs::create_directory(folder / "mine");
+  fs::create_directory(folder / "victim");
+  write_text(folder / "victim/.file.fmd-tmp", "planted");
+  write_text(folder / "victim/file", "precious");
+  for (const std::string& other :
+       {(folder / "victim/file").string(), std::string("../victim/file"), std::string(".."),
+        std::string()}) {
+    plant_journal(folder / "mine/model.fmd-journal", "model", other);
+    EXPECT_ERROR(recover(folder / "mine/model"), ErrorKind::cannot_write,
+                 "not a journal of fmd");
+    EXPECT_EQ(read_text(folder / "victim/file"), "precious") << other;
+  }
+  plant_journal(folder / "mine/model.fmd-journal", "../victim/file", "model");
+  EXPECT_ERROR(recover(folder / "mine/model"), ErrorKind::cannot_write,
+               "not a journal of fmd");
+}
+
+TEST(Recover, AJournalThatIsNoRegularFileIsRefusedAtOnce) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder / "model.fmd-journal").c_str(), 0600), 0);
+  EXPECT_ERROR(recover(folder / "model"), ErrorKind::cannot_write, "not a regular file");
+}
+
+TEST(RecoverSlow, AJournalThatStaysLockedIsAnError) {
+  const Folder folder;
+  write_text(folder / "model.fmd-journal", "held");
+  const disk::File held = disk::open_existing(folder / "model.fmd-journal");
+  ASSERT_TRUE(disk::lock(held, false));
+  EXPECT_ERROR(recover(folder / "model"), ErrorKind::cannot_write, "locked for 10 seconds");
+}
+
+// Files of two folders: each is whole, and OUT is new only when all others are.
+TEST(Recover, FilesOfOtherFoldersAreInPlaceBeforeOut) {
+  for (int calls = 0;; ++calls) {
+    const Folder folder;
+    fs::create_directory(folder / "other");
+    const auto write = [&](const std::string& version) {
+      OutputFiles files({.force = true});
+      files.write(folder / "other/parts", "parts " + version);
+      files.write(folder / "out", "out " + version);
+      files.commit();
+    };
+    write("1");
+    const bool stopped = killed(calls, [&] { write("2"); });
+    recover(folder / "out");
+    recover(folder / "other/parts");
+    const std::string out = read_text(folder / "out"),
+                      parts = read_text(folder / "other/parts");
+    EXPECT_TRUE(out == "out 1" || (out == "out 2" && parts == "parts 2")) << calls;
+    EXPECT_TRUE(parts == "parts 1" || parts == "parts 2") << calls;
+    EXPECT_EQ(contents(folder).size(), 2u) << calls;
+    if (!stopped) break;
+  }
 }
 
 }  // namespace fmd

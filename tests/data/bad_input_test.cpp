@@ -25,7 +25,8 @@ void read_as(const std::string& reader, const std::filesystem::path& path) {
   if (reader == "idx") {
     static_cast<void>(read_idx(path));
   } else if (reader != "task") {
-    static_cast<void>(read_table(path, {.types = {{"age", ColumnKind::number}}}));
+    static_cast<void>(
+        read_table(path, {.types = {{"age", ColumnKind::number}}}, test::parquet_exec()));
   } else {
     static_cast<void>(read_task(path));
   }

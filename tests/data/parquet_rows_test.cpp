@@ -34,11 +34,14 @@ Table twin(const CsvOptions& options = {}) {
 }
 
 TEST_F(Parquet, EveryTypeReadsAsItsCsvTwin) {
-  EXPECT_EQ(test::difference(read_table(kFiles / "types.parquet"), twin()), "");
+  EXPECT_EQ(test::difference(read_table(kFiles / "types.parquet", {}, test::parquet_exec()),
+                             twin()),
+            "");
   ThreadPool pool(3);
-  EXPECT_EQ(
-      test::difference(read_table(kFiles / "types.parquet", {}, {.pool = &pool}), twin()),
-      "");
+  Exec on_pool = test::parquet_exec();
+  on_pool.pool = &pool;
+  EXPECT_EQ(test::difference(read_table(kFiles / "types.parquet", {}, on_pool), twin()),
+            "");
 }
 
 TEST_F(Parquet, KindsCanBeGiven) {
@@ -47,17 +50,20 @@ TEST_F(Parquet, KindsCanBeGiven) {
                                      {"f32", ColumnKind::category},
                                      {"dec", ColumnKind::category}},
                            .keep = {"zip", "i64", "f32", "dec", "text"}};
-  EXPECT_EQ(test::difference(read_table(kFiles / "types.parquet", options), twin(options)),
-            "");
-  EXPECT_ERROR(
-      read_table(kFiles / "types.parquet", {.types = {{"text", ColumnKind::number}}}),
-      ErrorKind::bad_value, "types.parquet, row 1, column \"text\": \"a\" is not a number");
+  EXPECT_EQ(
+      test::difference(read_table(kFiles / "types.parquet", options, test::parquet_exec()),
+                       twin(options)),
+      "");
+  EXPECT_ERROR(read_table(kFiles / "types.parquet",
+                          {.types = {{"text", ColumnKind::number}}}, test::parquet_exec()),
+               ErrorKind::bad_value,
+               "types.parquet, row 1, column \"text\": \"a\" is not a number");
 }
 
 TEST_F(Parquet, BlocksAreTheTable) {
   const OpenFile file = open_file(kFiles / "types.parquet");
   for (const Index rows : {1, 2, 3, 5, 100}) {
-    const auto source = open_parquet_rows(file, {}, {});
+    const auto source = open_parquet_rows(file, {}, test::parquet_exec());
     for (int pass = 0; pass < 2; ++pass) {
       Table table;
       Table block;
@@ -70,16 +76,17 @@ TEST_F(Parquet, BlocksAreTheTable) {
 }
 
 TEST_F(Parquet, AColumnWithPartsIsNamedUnlessItIsLeftOut) {
-  EXPECT_ERROR(read_table(kFiles / "nested.parquet"), ErrorKind::unsupported,
-               "nested.parquet, column \"list\"");
-  const Table table = read_table(kFiles / "nested.parquet", {.keep = {"a", "b"}});
+  EXPECT_ERROR(read_table(kFiles / "nested.parquet", {}, test::parquet_exec()),
+               ErrorKind::unsupported, "nested.parquet, column \"list\"");
+  const Table table =
+      read_table(kFiles / "nested.parquet", {.keep = {"a", "b"}}, test::parquet_exec());
   EXPECT_EQ(table.column("b").levels, (std::vector<std::string>{"x", "y"}));
 }
 
 TEST(ParquetLibrary, WhereThereIsNoneTheErrorSaysWhatToInstall) {
-  if (test::has_parquet()) GTEST_SKIP() << "the Parquet plug-in is there";
-  EXPECT_ERROR(read_table(kFiles / "small.parquet"), ErrorKind::unsupported,
-               "small.parquet: a Parquet file needs the plug-in");
+  const BackendFiles absent = {{"parquet", {"/nowhere/fmd_parquet.so"}}};
+  EXPECT_ERROR(read_table(kFiles / "small.parquet", {}, {.backends = &absent}),
+               ErrorKind::unsupported, "small.parquet: a Parquet file needs the plug-in");
 }
 
 }  // namespace

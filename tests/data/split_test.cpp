@@ -21,7 +21,7 @@ TEST(Split, PartsAreRead) {
   EXPECT_EQ(parts[1].name, "repair");
   EXPECT_EQ(parts[1].share, 0.2);
   for (const char* bad : {"", "train", "=.5", "a=.5,a=.5", "a=0", "a=-1", "a=x",
-                          "a=.5,b=.6", "a=.5,", "a=1.1", "a=nan"}) {
+                          "a=.5,b=.6", "a=.5,", "a=1.1", "a=nan", "../x=.5", "..=.5"}) {
     EXPECT_ERROR(parse_parts(bad), ErrorKind::bad_option,
                  "as in train=.5,repair=.2,test=.3");
   }

@@ -240,11 +240,12 @@ TEST(TaskJson, TrustsNothing) {
   bad("", "m.safetensors: damaged JSON");
   bad("[]", "m.safetensors: is not a JSON object");
   bad("{}", "m.safetensors: \"label\" is missing");
-  bad(std::string(100000, '['), "damaged JSON");
+  bad(std::string(100000, '['), "nested 100000 deep");
   bad(edited("\"label\":\"income\"", "\"label\":7"), "\"label\" is 7, must be a text");
   // A file may have more levels than the stack has room for.
   const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
-  bad(edited("\"label\":\"income\"", "\"label\":" + deep), "\"label\" is a list");
+  bad(edited("\"label\":\"income\"", "\"label\":[[1]]"), "\"label\" is a list");
+  bad(edited("\"label\":\"income\"", "\"label\":" + deep), "nested 1000001 deep");
   bad(edited("[\"low\",\"high\"]", "[\"low\",null]"), "must be a list of texts");
   bad(edited("[\"low\",\"high\"]", "[\"low\",\"low\"]"), "the class \"low\" appears twice");
   bad(edited("\"min_group\":7", "\"min_group\":-7"), "must be a whole number >= 0");

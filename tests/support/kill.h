@@ -58,10 +58,10 @@ bool killed(int calls, const Run& run) {
 
 inline void write_set(const Folder& folder, const std::string& version, bool force) {
   OutputFiles files({.force = force});
-  for (const char* name : {"model.receipt", "other/undo", "model"})
+  for (const char* name : {"model.receipt", "model.undo", "model"})
     files.reserve(folder / name);
   files.write(folder / "model.receipt", "receipt " + version);
-  files.write(folder / "other/undo", "undo " + version);
+  files.write(folder / "model.undo", "undo " + version);
   files.write(folder / "model", "model " + version);
   files.commit();
 }
@@ -69,10 +69,7 @@ inline void write_set(const Folder& folder, const std::string& version, bool for
 inline Contents whole_set(const std::string& version) {
   return {{"model", "model " + version},
           {"model.receipt", "receipt " + version},
-          {"other/undo", "undo " + version}};
+          {"model.undo", "undo " + version}};
 }
-
-// What recover(model) cannot know of: temporaries with other names in other folders.
-inline void drop_leftovers(const Folder& folder) { recover(folder / "other/undo"); }
 
 }  // namespace fmd::test

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "fmd/core/parallel.h"
+#include "fmd/core/plugin.h"
 #include "fmd/core/types.h"
 
 namespace fmd {
@@ -42,6 +43,7 @@ struct Exec {
   ThreadPool* pool = nullptr;  // none: the calling thread does everything
   std::uint64_t seed = 1;      // of every random choice
   const Progress* progress = nullptr;
+  const BackendFiles* backends = nullptr;  // none: where the system looks
 
   // body(i) for i = 0 .. count-1 on the pool, or in place without one.
   void for_each(Index count, const std::function<void(Index)>& body) const;

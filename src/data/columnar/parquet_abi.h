@@ -5,8 +5,9 @@
 
 #include "data/columnar/arrow_abi.h"
 
-// The interface between the core and the Parquet plug-in (backends/parquet). The plug-in
-// never throws: a call that fails writes a message of at most `room` bytes.
+// The interface between the core and the Parquet plug-in (backends/parquet), see
+// fmd/core/plugin.h. The plug-in never throws: a call that fails writes a message of at
+// most `room` bytes.
 extern "C" {
 
 struct FmdParquet {
@@ -39,10 +40,6 @@ struct FmdParquet {
                                char* message, std::size_t room);
   void (*close_numbers)(void* numbers);
 };
-
-// The one symbol of the plug-in.
-typedef const struct FmdParquet* (*FmdParquetEntry)(void);
 }
 
 inline constexpr std::uint32_t kFmdParquetVersion = 2;
-inline constexpr const char* kFmdParquetSymbol = "fmd_parquet";

@@ -21,7 +21,7 @@ class ParquetRows : public RowSource {
  public:
   ParquetRows(const OpenFile& file, const CsvOptions& options, const Exec& exec)
       : file_(file),
-        library_(parquet_library(file.source)),
+        library_(parquet_library(file.source, exec)),
         exec_(exec),
         missing_(options.missing) {
     std::array<char, 500> message = {};

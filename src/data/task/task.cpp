@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/check.h"
 #include "data/json_reader.h"
 #include "data/number.h"
 #include "data/task/rules.h"
@@ -369,6 +370,10 @@ const AttributeSpec* Task::find(const std::string& attribute) const {
 }
 
 AttributeSpec parse_attribute(const std::string& text) {
+  if (text.empty()) {
+    throw Error(ErrorKind::bad_option, "an attribute has no name",
+                "name its column: --attribute COLUMN");
+  }
   AttributeSpec spec{.name = text};
   const std::size_t colon = text.rfind(':');
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -482,7 +487,11 @@ Task merge(Task task, const TaskOverrides& overrides) {
   if (overrides.types)
     for (const auto& [name, kind] : *overrides.types) task.types[name] = kind;
   if (overrides.limits) task.limits = *overrides.limits;
-  if (overrides.min_group) task.min_group = *overrides.min_group;
+  if (overrides.min_group) {
+    require_option(*overrides.min_group >= 0, "task", "min_group", *overrides.min_group,
+                   ">= 0");
+    task.min_group = *overrides.min_group;
+  }
   if (overrides.min_label) task.min_label = *overrides.min_label;
   const std::string wrong = contradiction(task);
   if (!wrong.empty()) throw Error(ErrorKind::bad_task, "task: " + wrong);

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "core/internal.h"
+#include "fmd/core/error.h"
+
+namespace fmd::internal {
+
+// A name without a separator that is neither "." nor "..", and has no NUL.
+[[nodiscard]] bool is_plain_name(std::string_view name);
+
+// The rule for every path that comes from inside a file, such as a receipt or the task of
+// a model: it is opened only if it is the plain name of a regular file beside that file,
+// and no link. Everything else must be named by the user. Throws Error(kind) that names the
+// file, what it asked for and what to do.
+[[nodiscard]] std::filesystem::path beside(const std::filesystem::path& file,
+                                           const std::string& name, ErrorKind kind,
+                                           const std::string& hint);
+
+}  // namespace fmd::internal
