@@ -199,11 +199,12 @@ int run_scan(const AuditArgs& args) {
   if (!args.out.empty()) files.reserve(args.out);
   const ScanReport report = scan(args, session.exec());
   if (!args.out.empty()) {
-    files.write(args.out, gate.format == "screen" ? screen(report) : to_json(report));
+    files.write(args.out,
+                gate.format == "screen" ? screen(sheet_of(report)) : to_json(report));
     files.commit();
   }
   const bool json = args.common.json || (args.out.empty() && gate.format == "json");
-  print(json ? to_json(report) : screen(report));
+  print(json ? to_json(report) : screen(sheet_of(report)));
   return 0;
 }
 

@@ -1,10 +1,13 @@
 #include "cli/common.h"
 
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <sys/resource.h>
+#include <system_error>
 #include <unistd.h>
 
 #include <fmt/core.h>
@@ -62,10 +65,41 @@ class ProgressLine {
   double begun_ = 0;
 };
 
+// Where a plug-in may be: the file that the variable names; otherwise in the program's
+// folder or the one above (after a build), in the library folder beside the program's
+// folder (after an installation), or where the system looks.
+std::vector<std::string> plugin_paths(const std::string& file, const char* variable) {
+  if (const char* given = std::getenv(variable)) return {given};
+  std::vector<std::string> paths;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const auto folder = program.parent_path();
+    for (const auto& place :
+         {folder, folder.parent_path(), folder.parent_path() / FMD_LIBRARY_FOLDER}) {
+      if (std::filesystem::exists(place / file, error))
+        paths.push_back((place / file).string());
+    }
+  }
+  paths.push_back(file);
+  return paths;
+}
+
+const BackendFiles& backend_files() {
+  static const BackendFiles files = {
+      {"parquet", plugin_paths("fmd_parquet.so", "FMD_PARQUET_LIB")}};
+  return files;
+}
+
+Exec with_backends(Exec exec) {
+  exec.backends = &backend_files();
+  return exec;
+}
+
 }  // namespace
 
 Session::Session(const Common& common) : pool_(common.threads), start_(wall_seconds()) {
-  exec_.pool = &pool_;
+  exec_ = with_backends({.pool = &pool_});
   exec_.seed = common.seed;
   if (isatty(STDERR_FILENO) == 0) return;
   progress_.emplace([line = std::make_shared<ProgressLine>()](std::string_view stage,
@@ -127,7 +161,10 @@ void add_task_options(CLI::App& command, TaskOverrides& flags) {
                      "training rows is answered positive");
   command
       .add_option("--attribute", flags.attributes, "Attribute in question; may be repeated")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) -> std::string {
+        return text.empty() ? "an attribute has no name" : "";
+      });
   command.add_option("--pairs", flags.pairs,
                      "flip, given:FILE (joined by --id), or match, match:overlap, "
                      "match:mahalanobis, match:cosine");
@@ -197,12 +234,12 @@ std::filesystem::path data_folder() {
 }
 
 Table read_data(const std::string& name, const CsvOptions& options, const Exec& exec) {
-  return read_named(name, options, data_folder(), exec);
+  return read_named(name, options, data_folder(), with_backends(exec));
 }
 
 Table read_for(const Model& model, const Task& task, const std::string& name,
                const GroupsFile& groups, const Exec& exec) {
-  return fmd::read_for(model, task, name, groups, data_folder(), exec);
+  return fmd::read_for(model, task, name, groups, data_folder(), with_backends(exec));
 }
 
 std::string file_sha256(const std::string& name) {
@@ -210,7 +247,27 @@ std::string file_sha256(const std::string& name) {
   return hex(sha256(FileView::open(name).bytes()));
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+namespace {
+
+[[noreturn]] void fail_stdout(int code) {
+  throw Error(ErrorKind::cannot_write,
+              fmt::format("cannot write the result to stdout: {}",
+                          std::generic_category().message(code)),
+              "what was printed is not complete; run again with room for it");
+}
+
+}  // namespace
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_stdout(errno);
+}
+
+void finish_stdout() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    fail_stdout(errno == 0 ? EIO : errno);
+}
+
 void say(const std::string& text) { fmt::print(stderr, "{}\n", text); }
 
 std::string now_utc() {

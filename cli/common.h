@@ -66,8 +66,11 @@ void add_groups_options(CLI::App& command, GroupsFile& groups);
 [[nodiscard]] std::string file_sha256(const std::string& name);  // "" for data sets by name
 [[nodiscard]] std::filesystem::path data_folder();
 
-// Data on stdout.
+// Data on stdout. Throws Error(cannot_write) when it could not be written.
 void print(const std::string& text);
+// To be called once, after everything was printed: what was held back is written now.
+// Throws the same.
+void finish_stdout();
 // Words on stderr.
 void say(const std::string& text);
 [[nodiscard]] std::string now_utc();

@@ -154,7 +154,7 @@ int run_compare(const CompareArgs& args) {
                 split_csv(compare_parts(input, options, session.exec().seed)));
   if (!args.out.empty()) files.write(args.out, json);
   files.commit();
-  print(args.common.json ? json : screen(report));
+  print(args.common.json ? json : screen(sheet_of(report)));
   if (!args.common.json && !args.out.empty()) print(fmt::format("wrote  {}\n", args.out));
   return 0;
 }

@@ -78,9 +78,9 @@ int run_debias(const DebiasArgs& args) {
   const Session session(args.common);
   const DebiasFiles names(args.out);
   require_writable(args, names);
-  const FileView original = FileView::open(args.model);
+  const std::unique_ptr<ModelFile> original = open_model_file(args.model);
   DebiasInput input;
-  input.model = parse_model(original.bytes(), args.model);
+  input.model = original->model();
   input.model_name = std::filesystem::path(args.model).filename().string();
   DebiasOptions options = complete_options(args, input.model.task);
   options.layers = parse_layers(args.layers, input.model);
@@ -92,18 +92,18 @@ int run_debias(const DebiasArgs& args) {
                .cpu_seconds = Session::cpu_seconds()};
   if (!run.found()) {
     const DebiasReport report = run.measure(run.model());
-    print(args.common.json ? receipt_json(report, note) : screen(report));
+    print(args.common.json ? receipt_json(report, note) : screen(sheet_of(report)));
     return 1;
   }
   const DebiasReport report =
-      save_debias(run, original.bytes(), args.out, {.force = args.force, .run = note});
+      save_debias(run, *original, args.out, {.force = args.force, .run = note});
   if (report.optimistic)
     say("fmd: warning: rows of DATA were used in training, so the figures look better than "
         "they are (optimistic in the receipt)");
   if (args.common.json) {
     print(std::string(FileView::open(names.receipt).text()));
   } else {
-    print(screen(report));
+    print(screen(sheet_of(report)));
     print(
         fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, "
                     ".path.safetensors\ncheck  fmd verify {0}.receipt.json\nback   fmd "

@@ -74,6 +74,48 @@ AuditReport audit_demo(const Model& model, const Table& table, const Exec& exec)
   return audit_model(model, study, pairs, options, exec);
 }
 
+Sheet demo_sheet(const Parts& parts, const Model& model, const AuditReport& audit,
+                 const ExplainReport& explained, const DebiasReport& repaired,
+                 const std::string& folder) {
+  Sheet sheet;
+  SheetSection& top = sheet.add();
+  top.line("data   ", fmt::format("ACSIncome 2018, a built-in sample of {} US workers (US "
+                                  "Census)",
+                                  with_commas(parts.train.rows() + parts.repair.rows() +
+                                              parts.measure.rows())));
+  top.line("model  ",
+           fmt::format("logistic regression: income above $50,000? Reads {} columns, sex "
+                       "and race among them. Says yes at p >= {:.2f}.",
+                       model.backbone->inputs().columns.size(), model.task.threshold));
+  top.line("rows   ",
+           fmt::format("{} train, {} repair, {} measure; no row is used twice",
+                       with_commas(parts.train.rows()), with_commas(parts.repair.rows()),
+                       with_commas(parts.measure.rows())));
+  const auto add = [&](std::string title, std::string about, SheetSection section) {
+    section.title = std::move(title);
+    section.about = std::move(about);
+    sheet.sections.push_back(std::move(section));
+  };
+  add("1 AUDIT   ", "change only the column \"sex\" of a row: what happens?",
+      audit_table(audit, "sex"));
+  sheet.sections.back().line(
+      "  ", "Intervals: other rows could have been drawn; the model is held fixed.");
+  add("2 EXPLAIN ",
+      fmt::format("where does the flip gap come from?   ({} training rows)",
+                  with_commas(parts.train.rows())),
+      explain_table(explained, 0));
+  sheet.sections.back().line(
+      "  ",
+      fmt::format("A strong row is not a wrong row. All rows: {}/influence.csv", folder));
+  add("3 REPAIR  ",
+      fmt::format("{}, chosen on the {} repair rows; figures below from the {} others",
+                  repaired.rule, with_commas(parts.repair.rows()),
+                  with_commas(parts.measure.rows())),
+      repair_table(repaired));
+  sheet.add("WHAT THIS DOES NOT SAY").line("  ", caveats(repaired));
+  return sheet;
+}
+
 int run_demo(const DemoArgs& args) {
   const Session session(args.common);
   const Exec& exec = session.exec();
@@ -114,8 +156,9 @@ int run_demo(const DemoArgs& args) {
   RunNote note{.date = now_utc(),
                .seconds = session.seconds(),
                .cpu_seconds = Session::cpu_seconds()};
-  const DebiasReport report = save_debias(repair, bytes, folder / "repaired.safetensors",
-                                          {.force = true, .run = note});
+  const DebiasReport report =
+      save_debias(repair, *open_model_file(model_file), folder / "repaired.safetensors",
+                  {.force = true, .run = note});
   if (args.common.json) {
     const nlohmann::ordered_json json = {
         {"schema", 1},
@@ -130,29 +173,8 @@ int run_demo(const DemoArgs& args) {
     print(json.dump(2) + "\n");
     return 0;
   }
-  std::string out = fmt::format(
-      "data   ACSIncome 2018, a built-in sample of {} US workers (US Census)\nmodel  "
-      "logistic regression: income above $50,000? Reads {} columns, sex and\n       race "
-      "among them. Says yes at p >= {:.2f}.\nrows   {} train, {} repair, {} measure; no "
-      "row is used twice\n\n",
-      with_commas(table.rows()), model.backbone->encoder().columns().size(),
-      model.task.threshold, with_commas(parts.train.rows()),
-      with_commas(parts.repair.rows()), with_commas(parts.measure.rows()));
-  out += "1 AUDIT    change only the column \"sex\" of a row: what happens?\n";
-  out += audit_table(audit, "sex");
-  out += "  Intervals: other rows could have been drawn; the model is held fixed.\n";
-  out +=
-      fmt::format("\n2 EXPLAIN  where does the flip gap come from?   ({} training rows)\n",
-                  with_commas(parts.train.rows()));
-  out += explain_table(explained.report, 0);
-  out += fmt::format("  A strong row is not a wrong row. All rows: {}/influence.csv\n",
-                     args.folder);
-  out += fmt::format(
-      "\n3 REPAIR   {}, chosen on the\n           {} repair rows; figures below from the "
-      "{} others\n",
-      report.rule, with_commas(parts.repair.rows()), with_commas(parts.measure.rows()));
-  out += repair_table(report);
-  out += "\nWHAT THIS DOES NOT SAY\n" + caveats(report);
+  std::string out =
+      screen(demo_sheet(parts, model, audit, explained.report, report, args.folder));
   out += fmt::format(
       "\nfiles  {0}/{{income,repaired}}.safetensors, influence.csv,\n       "
       "{{train,repair,measure}}.csv,\n       "

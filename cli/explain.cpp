@@ -91,7 +91,7 @@ int run_explain(const ExplainArgs& args) {
     print(to_json(report));
     return 0;
   }
-  print(screen(report));
+  print(screen(sheet_of(report)));
   if (!args.out.empty()) print(fmt::format("\nfiles  {}: every training row\n", args.out));
   print(fmt::format("{:.1f} s, seed {}\n", session.seconds(), args.common.seed));
   return 0;

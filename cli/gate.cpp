@@ -4,7 +4,6 @@
 
 #include "cli/common.h"
 #include "fmd/core/error.h"
-#include "fmd/report/audit_formats.h"
 
 namespace fmd::cli {
 namespace {
@@ -62,10 +61,11 @@ Task with_limits(Task task, const GateArgs& args) {
 
 std::string formatted(const AuditReport& report, const std::string& format) {
   if (format == "json") return to_json(report);
-  if (format == "csv") return csv(report);
-  if (format == "markdown") return markdown(report);
-  if (format == "junit") return junit(report);
-  return screen(report);
+  const Sheet sheet = sheet_of(report);
+  if (format == "csv") return csv(sheet);
+  if (format == "markdown") return markdown(sheet);
+  if (format == "junit") return junit(sheet);
+  return screen(sheet);
 }
 
 int exit_for(const AuditReport& report, const GateArgs& args) {

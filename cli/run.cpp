@@ -1,13 +1,17 @@
 #include "cli/run.h"
 
+#include <cmath>
 #include <cstdio>
 #include <new>
+#include <sstream>
 
 #include <fmt/core.h>
 
 #include "cli/commands.h"
+#include "cli/common.h"
 #include "fmd/core/blas.h"
 #include "fmd/core/error.h"
+#include "fmd/core/safe_text.h"
 #include "fmd/version.h"
 
 namespace fmd::cli {
@@ -25,6 +29,24 @@ Each command has --help with examples. Results go to stdout, messages go to stde
 Exit codes: 0 done or pass, 1 fail or no candidate, 2 wrong usage, 3 not enough evidence,
 11 and more: errors by kind (docs/errors.md).)";
 
+// Numbers that no option means: NaN, infinity, and -1 where it would become 2^64 - 1.
+void refuse_odd_numbers(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type.starts_with("FLOAT")) {
+      option->check([](const std::string& text) -> std::string {
+        double value = 0;
+        const bool number = CLI::detail::lexical_cast(text, value);
+        return !number || std::isfinite(value) ? "" : text + " is not a finite number";
+      });
+    } else if (type.starts_with("UINT")) {
+      option->check([](const std::string& text) -> std::string {
+        return text.find('-') == std::string::npos ? "" : text + " is below 0";
+      });
+    }
+  }
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "fmd");
   app.set_version_flag("--version", std::string("fmd ") + version());
@@ -35,10 +57,15 @@ int parse_and_run(int argc, char** argv) {
                          add_audit, add_pairs, add_explain, add_debias, add_compare,
                          add_undo, add_verify, add_data, add_reproduce, add_doctor})
     add(app);
+  for (CLI::App* command : app.get_subcommands({})) refuse_odd_numbers(*command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    std::ostringstream out, err;
+    const int code = app.exit(error, out, err);
+    print(out.str());
+    fmt::print(stderr, "{}", safe_lines(err.str()));
+    return code == 0 ? 0 : 2;
   }
   setup_blas();
   return chosen_work()();
@@ -48,10 +75,12 @@ int parse_and_run(int argc, char** argv) {
 
 int run_command(int argc, char** argv) {
   try {
-    return parse_and_run(argc, argv);
+    const int code = parse_and_run(argc, argv);
+    finish_stdout();
+    return code;
   } catch (const Error& error) {
-    fmt::print(stderr, "fmd: error[{}]: {}\n", id(error.kind()), error.what());
-    if (!error.hint().empty()) fmt::print(stderr, "  hint: {}\n", error.hint());
+    fmt::print(stderr, "fmd: error[{}]: {}\n", id(error.kind()), safe_text(error.what()));
+    if (!error.hint().empty()) fmt::print(stderr, "  hint: {}\n", safe_text(error.hint()));
     return exit_code(error.kind());
   } catch (const std::bad_alloc&) {
     fmt::print(stderr,

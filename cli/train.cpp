@@ -10,6 +10,7 @@
 #include "fmd/core/output_files.h"
 #include "fmd/data/datasets.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/model/encoder_backbone.h"
 #include "fmd/pipeline/train_model.h"
 
 namespace fmd::cli {
@@ -166,10 +167,10 @@ int run_train(const TrainArgs& args) {
     print(json.dump(2) + "\n");
   } else {
     print(fmt::format("data   {}, {} rows; {} columns give {} features\n", table.source,
-                      table.rows(), result.model.backbone->encoder().columns().size(),
+                      table.rows(), result.model.backbone->inputs().columns.size(),
                       result.model.backbone->cols()));
     print(fmt::format("model  {}\n", describe(result.model)));
-    for (const EncodedColumn& c : result.model.backbone->encoder().columns())
+    for (const EncodedColumn& c : encoder_of(*result.model.backbone).columns())
       if (c.missing > 0)
         print(fmt::format("note   {}: {} missing; {}\n", c.name, c.missing,
                           c.kind == ColumnKind::number

@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "report/limit_words.h"
+#include "report/audit_words.h"
+#include "report/line.h"
 #include "report/text.h"
 
 namespace fmd::internal {
@@ -12,57 +13,77 @@ namespace {
 
 constexpr std::size_t kMostLines = 20;
 
-std::string line(const FigureChange& c) {
-  const AuditFigure& f = c.after;
-  const std::string name = f.measure + (f.attribute.empty() ? "" : ":" + f.attribute) +
-                           (f.about().empty() ? "" : " " + f.about());
-  return fmt::format("  {:<35} {:>6} {:>6} {:>6} {:<15} {}\n", text::clip(name, 35),
-                     text::gap(c.before.interval.value), text::gap(f.interval.value),
-                     text::gap(c.change.value), text::range(c.change),
-                     c.direction == Direction::worse ? "WORSE" : "better");
+std::string direction_words(Direction direction) {
+  return direction == Direction::worse    ? "worse"
+         : direction == Direction::better ? "better"
+                                          : "not told apart";
+}
+
+std::string counts(const AuditChanges& b) {
+  return fmt::format("{} worse, {} better, {} unclear", b.count(Direction::worse),
+                     b.count(Direction::better), b.count(Direction::unclear));
+}
+
+// The clear ones of the figures that a screen shows.
+std::vector<const FigureChange*> clear_changes(const AuditReport& report) {
+  std::vector<const FigureChange*> told;
+  for (const FigureChange& c : report.since_previous->changes)
+    if (c.direction != Direction::unclear && is_shown(report, c.after)) told.push_back(&c);
+  return told;
 }
 
 }  // namespace
 
-std::string changes_part(const AuditReport& report) {
-  if (!report.since_previous) return "";
+void add_changes(const AuditReport& report, Sheet& sheet) {
+  static const SheetColumns columns =
+      sheet_columns("  {:35.} {before:>6} {after:>6} {change:>6} {:15} {}");
+  if (!report.since_previous) return;
   const AuditChanges& b = *report.since_previous;
-  std::string out =
-      "\nCHANGE " +
-      text::wrap(fmt::format("since {} ({}); intervals hold together for {} figures",
-                             b.previous.file, pairing_words(b), b.changes.size()),
-                 7, 7) +
-      "\n";
-  std::vector<const FigureChange*> told;
-  for (const FigureChange& c : b.changes)
-    if (c.direction != Direction::unclear && is_shown(report, c.after)) told.push_back(&c);
-  std::stable_sort(told.begin(), told.end(), [](const auto* x, const auto* y) {
-    return x->direction == Direction::worse && y->direction != Direction::worse;
+  SheetSection& s = sheet.add(
+      "CHANGE", fmt::format("since {} ({}); intervals hold together for {} figures",
+                            b.previous.file, pairing_words(b), b.changes.size()));
+  std::vector<const FigureChange*> told = clear_changes(report);
+  std::stable_partition(told.begin(), told.end(), [](const FigureChange* c) {
+    return c->direction == Direction::worse;
   });
-  if (!told.empty())
-    out += fmt::format("  {:<35} {:>6} {:>6} {:>6}\n", "", "before", "after", "change");
-  for (std::size_t i = 0; i < std::min(told.size(), kMostLines); ++i) out += line(*told[i]);
+  if (!told.empty()) s.table(columns);
   const std::size_t lines = std::min(told.size(), kMostLines);
-  const auto more =
-      static_cast<std::size_t>(b.count(Direction::worse) + b.count(Direction::better)) -
-      lines;
-  if (more > 0) out += fmt::format("  {} more: --json\n", more);
-  out += fmt::format("  {} worse, {} better, {} unclear", b.count(Direction::worse),
-                     b.count(Direction::better), b.count(Direction::unclear));
-  if (!b.gone.empty() || !b.fresh.empty())
-    out += fmt::format("; {} only before, {} only now", b.gone.size(), b.fresh.size());
-  return out + "\n";
+  for (std::size_t i = 0; i < lines; ++i) {
+    const FigureChange& c = *told[i];
+    s.row(columns, {c.after.name(),
+                    {text::gap(c.before.interval.value), c.before.interval},
+                    {text::gap(c.after.interval.value), c.after.interval},
+                    {text::gap(c.change.value), c.change},
+                    text::range(c.change),
+                    c.direction == Direction::worse ? "WORSE" : "better"});
+  }
+  const Index more =
+      std::ssize(b.changes) - b.count(Direction::unclear) - static_cast<Index>(lines);
+  if (more > 0) line(s, "  ", "{} more: --json", more);
+  s.line("  ", counts(b) + (b.gone.empty() && b.fresh.empty()
+                                ? ""
+                                : fmt::format("; {} only before, {} only now",
+                                              b.gone.size(), b.fresh.size())));
+}
+
+void add_changes_to_page(const AuditReport& report, SheetSection& s) {
+  static const SheetColumns columns =
+      sheet_columns("{measure} {about} {before} {after} {change of its size} {}");
+  if (!report.since_previous) return;
+  const AuditChanges& b = *report.since_previous;
+  line(s, "", "Since {} ({}): {}.", b.previous.file, pairing_words(b), counts(b));
+  for (const FigureChange* c : clear_changes(report))
+    s.row(columns, {measure_words(c->after), c->after.about(),
+                    text::gap(c->before.interval.value), text::gap(c->after.interval.value),
+                    measured(c->change), direction_words(c->direction)});
 }
 
 Json changes_json(const AuditChanges& b) {
-  const auto none = [](const std::string& text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-  };
   Json json;
   json["file"] = b.previous.file;
-  json["model"] = none(b.previous.model);
-  json["model_sha256"] = none(b.previous.model_sha256);
-  json["data_sha256"] = none(b.previous.data_sha256);
+  json["model"] = text_or_null(b.previous.model);
+  json["model_sha256"] = text_or_null(b.previous.model_sha256);
+  json["data_sha256"] = text_or_null(b.previous.data_sha256);
   json["same_data"] = b.same_data;
   json["paired"] = b.paired;
   json["figures"] = b.changes.size();
@@ -77,9 +98,7 @@ Json changes_json(const AuditChanges& b) {
                 {"after", interval_json(c.after.interval)},
                 {"change", interval_json(c.change)},
                 {"paired", c.paired},
-                {"direction", c.direction == Direction::worse    ? "worse"
-                              : c.direction == Direction::better ? "better"
-                                                                 : "not told apart"}};
+                {"direction", direction_words(c.direction)}};
     json["changes"].push_back(std::move(one));
   }
   json["only_before"] = b.gone;

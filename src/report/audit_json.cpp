@@ -5,7 +5,7 @@
 #include "fmd/report/audit_report.h"
 #include "fmd/version.h"
 #include "report/audit_changes.h"
-#include "report/mask_text.h"
+#include "report/audit_words.h"
 #include "report/match_report.h"
 
 namespace fmd::internal {
@@ -15,9 +15,7 @@ std::string name_of(const std::vector<std::string>& values, int at) {
   return at < 0 ? "" : values[static_cast<std::size_t>(at)];
 }
 
-Json count_json(Index rows, bool masked) {
-  return masked ? Json(text::few_rows()) : Json(rows);
-}
+Json count_json(Index rows, bool masked) { return masked ? Json(few_rows()) : Json(rows); }
 
 Json group_json(const Group& group, bool everything) {
   const bool no_labels = group.masked || group.labels_masked;
@@ -94,11 +92,7 @@ Json group_measures(const GroupReport& report, bool everything) {
   return measures;
 }
 
-void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
-  for (const char* name : {"co", "co_tv", "co_worst", "co_large", "flip_rate"})
-    measures[name] = {{"value", nullptr}, {"reason", audit.flip_reason}};
-  if (!audit.flip) return;
-  const FlipReport& flip = *audit.flip;
+void flip_measures(const AttributeAudit& audit, const FlipReport& flip, Json& measures) {
   measures["co"] = interval_json(flip.co, "no labels");
   measures["co_tv"] = interval_json(flip.co_tv);
   measures["flip_rate"] = interval_json(flip.flip_rate);
@@ -106,15 +100,35 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
   measures["co_large"]["values"] = flip.large_values;
   measures["co_worst"] = {{"value", nullptr},
                           {"reason", "no pair of values with enough rows"}};
-  if (flip.worst >= 0) {
-    const FlipCell& cell = flip.cells[static_cast<std::size_t>(flip.worst)];
-    measures["co_worst"] = interval_json(cell.co);
-    measures["co_worst"]["from"] = name_of(audit.values, cell.from);
-    measures["co_worst"]["to"] = name_of(audit.values, cell.to);
-  }
+  if (flip.worst < 0) return;
+  const FlipCell& cell = flip.cells[static_cast<std::size_t>(flip.worst)];
+  measures["co_worst"] = interval_json(cell.co);
+  measures["co_worst"]["from"] = name_of(audit.values, cell.from);
+  measures["co_worst"]["to"] = name_of(audit.values, cell.to);
+}
+
+Json cells_json(const AttributeAudit& audit) {
+  Json cells = Json::array();
+  for (const FlipCell& cell : audit.flip->cells)
+    cells.push_back(
+        {{"from", name_of(audit.values, cell.from)},
+         {"to", name_of(audit.values, cell.to)},
+         {"rows", count_json(cell.rows, cell.masked)},
+         {"co", interval_json(cell.co, cell.masked ? "fewer than 10 rows" : "undefined")},
+         {"signed_change", number(cell.signed_change)},
+         {"flip_rate", number(cell.flip_rate)}});
+  return cells;
+}
+
+void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
+  for (const char* name : {"co", "co_tv", "co_worst", "co_large", "flip_rate"})
+    measures[name] = {{"value", nullptr}, {"reason", audit.flip_reason}};
+  if (!audit.flip) return;
+  const FlipReport& flip = *audit.flip;
+  flip_measures(audit, flip, measures);
   Json by_label = Json::array(), largest;
   for (const FlipFigure& figure : flip.figures) {
-    const Json one = interval_json(figure.value, figure.reason.c_str());
+    const Json one = interval_json(figure.value, figure.reason);
     if (figure.label >= 0) {
       by_label.push_back({{"label", figure.about}, {"co", one}});
     } else if (figure.name != "largest_gap") {  // which has no interval
@@ -123,27 +137,17 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
       largest = number(figure.value.value);
     }
   }
-  Json cells = Json::array();
-  for (const FlipCell& cell : flip.cells) {
-    Json one = {{"from", name_of(audit.values, cell.from)},
-                {"to", name_of(audit.values, cell.to)},
-                {"rows", count_json(cell.rows, cell.masked)}};
-    one["co"] = interval_json(cell.co, cell.masked ? "fewer than 10 rows" : "undefined");
-    one["signed_change"] = number(cell.signed_change);
-    one["flip_rate"] = number(cell.flip_rate);
-    cells.push_back(one);
-  }
   json["flips"] = {{"rows", flip.units},
                    {"pairs", flip.pairs},
                    {"share_below_1e-6", number(flip.share_still)},
                    {"largest_gap", largest},
                    {"by_label", by_label},
-                   {"cells", cells}};
+                   {"cells", cells_json(audit)}};
   if (!audit.distortion) return;
-  json["distortion"] = {{"euclidean", interval_json(audit.distortion->euclidean)},
-                        {"manhattan", interval_json(audit.distortion->manhattan)},
-                        {"mahalanobis", interval_json(audit.distortion->mahalanobis,
-                                                      audit.distortion->reason.c_str())}};
+  const Distortion& d = *audit.distortion;
+  json["distortion"] = {{"euclidean", interval_json(d.euclidean)},
+                        {"manhattan", interval_json(d.manhattan)},
+                        {"mahalanobis", interval_json(d.mahalanobis, d.reason)}};
 }
 
 Json slope_json(const AttributeAudit& audit) {

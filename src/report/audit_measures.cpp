@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/metrics/confusion.h"
 #include "fmd/metrics/pair_gaps.h"
 #include "fmd/metrics/score_curve.h"
+#include "report/line.h"
 #include "report/text.h"
 
 namespace fmd {
@@ -32,8 +34,9 @@ const Figure* find_figure(const Group& group, const std::string& name) {
 }
 
 // One line for each rate: every group with its interval.
-std::string rates_of(const GroupReport& g, const std::vector<std::string>& shown) {
-  std::string out;
+void add_rates(const GroupReport& g, const std::vector<std::string>& shown, Sheet& sheet) {
+  static const SheetColumns columns = sheet_columns("  {rate:22} {groups:~}");
+  SheetSection& s = sheet.add("RATES of " + g.attribute);
   for (const std::string& name : rate_names()) {
     if (!has(shown, name)) continue;
     std::string groups;
@@ -45,51 +48,59 @@ std::string rates_of(const GroupReport& g, const std::vector<std::string>& shown
                                                           " " + text::range(figure->value)
                                                     : figure->reason);
     }
-    if (!groups.empty())
-      out += fmt::format("  {:<22} {}\n", name, text::wrap(groups, 25, 25));
+    if (!groups.empty()) s.row(columns, {name, groups});
   }
-  return out;
+}
+
+void add_flip_figures(const AttributeAudit& a, const std::vector<std::string>& shown,
+                      Sheet& sheet) {
+  static const SheetColumns columns = sheet_columns("  {measure:36} {value:>6} {interval}");
+  if (!a.flip) return;
+  SheetSection& s = sheet.add("FLIPS of " + a.name);
+  for (const FlipFigure& f : a.flip->figures) {
+    if (!has(shown, f.name)) continue;
+    const std::string ends = std::isnan(f.value.low) ? "" : text::range(f.value);
+    const std::string about = f.about.empty() ? "" : "   label " + text::clip(f.about, 16);
+    s.row(columns, {f.name,
+                    {f.reason.empty() ? text::bare(f.value.value) : "-", f.value},
+                    (f.reason.empty() ? ends : f.reason) + about});
+  }
 }
 
 // Whom the value is about: the comparison that it was taken from.
 std::string whom(const GroupReport& g, const GroupMeasure& m) {
-  if (!m.about.empty()) return m.about;
-  for (const Comparison& c : m.comparisons)
-    if (std::abs(c.difference.value) == std::abs(m.value.value))
-      return g.groups[static_cast<std::size_t>(c.second)].value;
-  return "";
+  const Comparison* behind = m.behind_value();
+  return behind == nullptr ? m.about : g.groups[at(behind->second)].value;
 }
 
-std::string chance(double p) { return std::isnan(p) ? "" : text::bare(p); }
-
-std::string measures_of(const GroupReport& g, const std::vector<std::string>& shown) {
-  std::string out;
+void add_group_measures(const AuditReport& report, const GroupReport& g, Sheet& sheet) {
+  static const SheetColumns columns =
+      sheet_columns("  {:35} {:>6} {interval:15} {p:5} {:12.}");
+  static const SheetColumns reasons = sheet_columns("  {:35} {:>6} {reason:~}");
+  const bool any =
+      std::any_of(g.measures.begin(), g.measures.end(),
+                  [&](const GroupMeasure& m) { return has(report.shown, m.name); });
+  if (!any) return;
+  SheetSection& s = sheet.add(
+      fmt::format("MEASURES of {}{}: the farthest group", g.attribute,
+                  g.reference < 0 ? "" : ", against " + g.groups[at(g.reference)].value));
+  if (report.permutations > 0 && !report.weighted)
+    line(s, "  p: ",
+         "chance of a gap as wide when the groups are dealt out at random; {} "
+         "permutations, seed {}, adjusted for the groups by Holm",
+         text::count(report.permutations), report.seed);
+  s.table(columns);
   for (const GroupMeasure& m : g.measures) {
-    if (!has(shown, m.name)) continue;
-    std::string line =
-        m.reason.empty()
-            ? fmt::format("  {:<35} {:>6} {:<15} {:<5} {}", m.name,
-                          text::bare(m.value.value), text::range(m.value),
-                          chance(m.p_value), text::clip(whom(g, m), 12))
-            : fmt::format("  {:<35} {:>6} {}", m.name, "-", text::wrap(m.reason, 45, 45));
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
+    if (!has(report.shown, m.name)) continue;
+    if (m.reason.empty())
+      s.row(columns, {m.name,
+                      {text::bare(m.value.value), m.value},
+                      text::range(m.value),
+                      std::isnan(m.p_value) ? "" : text::bare(m.p_value),
+                      whom(g, m)});
+    else
+      s.row(reasons, {m.name, "-", m.reason});
   }
-  return out;
-}
-
-std::string flips_of(const FlipReport& flip, const std::vector<std::string>& shown) {
-  std::string out;
-  for (const FlipFigure& f : flip.figures) {
-    if (!has(shown, f.name)) continue;
-    const bool ends = !std::isnan(f.value.low);
-    out += f.reason.empty()
-               ? fmt::format("  {:<36} {:>6}{}", f.name, text::bare(f.value.value),
-                             ends ? " " + text::range(f.value) : "")
-               : fmt::format("  {:<36} {:>6} {}", f.name, "-", f.reason);
-    out += (f.about.empty() ? "" : "   label " + text::clip(f.about, 16)) + "\n";
-  }
-  return out;
 }
 
 }  // namespace
@@ -115,33 +126,13 @@ std::vector<std::string> metric_names(const std::vector<std::string>& asked) {
 
 namespace fmd::internal {
 
-std::string measures_part(const AuditReport& report) {
-  if (report.shown.empty()) return "";
-  std::string out;
+void add_measures(const AuditReport& report, Sheet& sheet) {
+  if (report.shown.empty()) return;
   for (const AttributeAudit& a : report.attributes) {
-    const GroupReport& g = a.groups;
-    const std::string rates = rates_of(g, report.shown);
-    const std::string measures = measures_of(g, report.shown);
-    if (!rates.empty()) out += fmt::format("\nRATES of {}\n{}", a.name, rates);
-    const std::string flips = a.flip ? flips_of(*a.flip, report.shown) : "";
-    if (!flips.empty()) out += fmt::format("\nFLIPS of {}\n{}", a.name, flips);
-    if (measures.empty()) continue;
-    const std::string reference =
-        g.reference < 0
-            ? ""
-            : ", against " + g.groups[static_cast<std::size_t>(g.reference)].value;
-    out += fmt::format("\nMEASURES of {}{}: the farthest group\n", a.name, reference);
-    if (report.permutations > 0 && !report.weighted)
-      out += "  p: " +
-             text::wrap(fmt::format("chance of a gap as wide when the groups are dealt out "
-                                    "at random; {} permutations, seed {}, adjusted for the "
-                                    "groups by Holm",
-                                    text::count(report.permutations), report.seed),
-                        5, 5) +
-             "\n";
-    out += fmt::format("  {:<35} {:>6} {:<15} p\n", "", "", "interval") + measures;
+    add_rates(a.groups, report.shown, sheet);
+    add_flip_figures(a, report.shown, sheet);
+    add_group_measures(report, a.groups, sheet);
   }
-  return out;
 }
 
 }  // namespace fmd::internal

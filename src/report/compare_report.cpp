@@ -7,6 +7,7 @@
 
 #include "fmd/version.h"
 #include "report/json.h"
+#include "report/line.h"
 #include "report/text.h"
 
 namespace fmd {
@@ -44,7 +45,7 @@ Json holdout_json(const ComparedMethod& m, const std::string& measure) {
 Json method_json(const ComparedMethod& m, const std::string& measure) {
   Json json = {
       {"name", m.name},   {"title", m.title},
-      {"kind", m.kind},   {"source", m.source.empty() ? Json(nullptr) : Json(m.source)},
+      {"kind", m.kind},   {"source", text_or_null(m.source)},
       {"needs", m.needs}, {"answers", m.decisions_only ? "decisions" : "probabilities"}};
   if (!m.reason.empty()) {
     json["applies"] = false;
@@ -53,7 +54,7 @@ Json method_json(const ComparedMethod& m, const std::string& measure) {
   }
   json["applies"] = true;
   json["candidates"] = m.candidates;
-  json["setting"] = m.setting.empty() ? Json(nullptr) : Json(m.setting);
+  json["setting"] = text_or_null(m.setting);
   json["within_budget"] = m.kind == "outside" ? Json(nullptr) : Json(m.within_budget);
   json["holdout"] = m.kind == "outside" ? Json(nullptr) : holdout_json(m, measure);
   json["test"] = figures_json(m.test);
@@ -110,45 +111,50 @@ using text::clip;
 using text::count;
 using text::gap;
 using text::percent;
-using text::wrap;
 
-std::string heading(const CompareReport& r) {
-  std::string out = fmt::format("data   {}\n", r.data);
-  out += fmt::format("model  {}{}; favourable: {}\n",
-                     r.model.empty() ? "logistic regression, trained here" : r.model,
-                     r.reads ? fmt::format(", reads {}", r.attribute)
-                             : fmt::format(", does not read {}", r.attribute),
-                     r.task.favorable.empty() ? "none named" : r.task.favorable);
+void add_top(const CompareReport& r, SheetSection& s) {
+  s.line("data   ", r.data);
+  line(s, "model  ", "{}, {} {}; favourable: {}",
+       r.model.empty() ? "logistic regression, trained here" : r.model,
+       r.reads ? "reads" : "does not read", r.attribute,
+       r.task.favorable.empty() ? "none named" : r.task.favorable);
   std::string parts;
   for (const ComparePart& part : r.parts)
     parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count(part.rows), part.name);
-  out += fmt::format("rows   {}\n", text::wrap(parts + "; no row is used twice", 7, 7));
-  out += fmt::format("rule   {}, chosen on the hold-out\n", r.rule);
-  out += fmt::format(
-      "figures from the test rows, which took no part in the choice; {:g} % intervals\n\n",
-      100 * r.confidence);
-  return out;
+  s.line("rows   ", parts + "; no row is used twice");
+  s.line("rule   ", r.rule + ", chosen on the hold-out");
+  line(s, "",
+       "figures from the test rows, which took no part in the choice; {:g} % "
+       "intervals",
+       100 * r.confidence);
+  s.blank();
 }
 
-std::string short_range(const Interval& i, bool in_percent) {
-  if (std::isnan(i.low) || std::isnan(i.high)) return "";
-  if (in_percent) return fmt::format("{} {}", percent(i.low), percent(i.high));
-  return fmt::format("{} {}", bare(i.low), bare(i.high));
+// The figure, and its interval below.
+SheetCell above_range(const Interval& i, std::string (*text)(double)) {
+  std::string ends;
+  if (!std::isnan(i.low) && !std::isnan(i.high)) ends = text(i.low) + " " + text(i.high);
+  return {text(i.value) + "\n" + ends, i};
 }
 
-// Two lines for each method: figures, and their intervals.
-std::string figures_of(const ComparedMethod& m) {
-  const CompareFigures& f = m.test;
-  std::string out = fmt::format(
-      "{:<19}{:>11}{:>13}{:>12}{:>12}{:>12}\n",
-      clip(m.name, 18) + (m.within_budget ? "" : " !"), percent(f.accuracy.value),
-      gap(f.co.value), bare(f.demographic_parity.value), bare(f.equal_opportunity.value),
-      percent(f.worst_group.value));
-  out += fmt::format(
-      "{:<19}{:>11}{:>13}{:>12}{:>12}{:>12}\n", "", short_range(f.accuracy, true),
-      short_range(f.co, false), short_range(f.demographic_parity, false),
-      short_range(f.equal_opportunity, false), short_range(f.worst_group, true));
-  return out;
+void add_figures(const CompareReport& r, SheetSection& s) {
+  SheetColumns columns = sheet_columns(
+      "{\nmethod:19.}{accuracy\n%:>11}{:>13}{" + text::favourable_word(r.task) +
+      ",\ndifference:>12}{TPR,\ndifference:>12}{worst\ngroup %:>12}");
+  columns[2].heading = "flip gap\n" + clip(r.attribute, 12);
+  const auto figure = [](double x) { return bare(x); };
+  s.table(columns);
+  for (const ComparedMethod& m : r.methods) {
+    if (!m.reason.empty()) continue;
+    const CompareFigures& f = m.test;
+    SheetCell name = m.name, co = above_range(f.co, figure);
+    name.mark = !m.within_budget;
+    co.text = gap(f.co.value) + co.text.substr(co.text.find('\n'));
+    s.row(columns,
+          {name, above_range(f.accuracy, percent), co,
+           above_range(f.demographic_parity, figure),
+           above_range(f.equal_opportunity, figure), above_range(f.worst_group, percent)});
+  }
 }
 
 std::string seconds(double s) {
@@ -156,27 +162,33 @@ std::string seconds(double s) {
   return s < 10 ? bare(s, 3) : fmt::format("{:.1f}", s);
 }
 
-std::string how_of(const ComparedMethod& m) {
-  const CompareFigures& f = m.test;
-  const std::string change =
-      m.name == "vanilla" ? "" : fmt::format("{:+.1f}", 100 * f.accuracy_change.value);
-  std::string out = fmt::format(
-      "{:<19}{:>7}{:>9}{:>9}  {}\n", clip(m.name, 18), change, percent(f.flip_rate.value),
-      m.kind == "outside" ? "-" : seconds(m.cpu_seconds), m.needs);
-  if (!m.setting.empty()) out += std::string(30, ' ') + wrap(m.setting, 30, 30) + "\n";
-  return out;
+void add_needs(const CompareReport& r, SheetSection& s) {
+  static const SheetColumns columns = sheet_columns(
+      "{\nmethod:19.}{acc.\nchange:>7}{answers\nchange %:>9}{CPU s\nto fit:>9}  {needs "
+      "when it answers\nsetting that was chosen}");
+  s.blank();
+  s.table(columns);
+  for (const ComparedMethod& m : r.methods) {
+    if (!m.reason.empty()) continue;
+    const Interval& change = m.test.accuracy_change;
+    s.row(columns,
+          {m.name,
+           {m.name == "vanilla" ? "" : fmt::format("{:+.1f}", 100 * change.value), change},
+           {percent(m.test.flip_rate.value), m.test.flip_rate},
+           m.kind == "outside" ? "-" : seconds(m.cpu_seconds),
+           m.needs});
+    if (!m.setting.empty()) s.line(std::string(30, ' '), m.setting);
+  }
 }
 
-std::string notes(const CompareReport& r) {
-  std::string out;
+void add_notes(const CompareReport& r, SheetSection& s) {
   bool over = false, decisions = false;
   for (const ComparedMethod& m : r.methods) {
     over = over || !m.within_budget;
     decisions = decisions || (m.reason.empty() && m.decisions_only);
   }
-  const auto note = [&](const std::string& words) {
-    out += "note   " + wrap(words, 7, 7) + "\n";
-  };
+  const auto note = [&](const std::string& words) { s.line("note   ", words); };
+  s.blank();
   if (over)
     note("! no setting meets the rule on the hold-out: the most accurate one is shown.");
   if (decisions)
@@ -190,27 +202,20 @@ std::string notes(const CompareReport& r) {
       "Methods that decide at random have expected figures. CPU s: to fit all settings. A "
       "method that needs the attribute treats two equal persons of two groups differently "
       "by design.");
-  return out;
 }
 
 }  // namespace
 
-std::string screen(const CompareReport& r) {
-  std::string out = heading(r);
-  const std::string yes = text::favourable_word(r.task);
-  out += fmt::format("{:<19}{:>11}{:>13}{:>12}{:>12}{:>12}\n", "", "accuracy", "flip gap",
-                     yes + ",", "TPR,", "worst");
-  out += fmt::format("{:<19}{:>11}{:>13}{:>12}{:>12}{:>12}\n", "method", "%",
-                     clip(r.attribute, 12), "difference", "difference", "group %");
-  for (const ComparedMethod& m : r.methods)
-    if (m.reason.empty()) out += figures_of(m);
-  out += fmt::format("\n{:<19}{:>7}{:>9}{:>9}  {}\n", "", "acc.", "answers", "CPU s",
-                     "needs when it answers");
-  out += fmt::format("{:<19}{:>7}{:>9}{:>9}  {}\n", "method", "change", "change %",
-                     "to fit", "setting that was chosen");
-  for (const ComparedMethod& m : r.methods)
-    if (m.reason.empty()) out += how_of(m);
-  return out + "\n" + notes(r);
+Sheet sheet_of(const CompareReport& r) {
+  Sheet sheet;
+  sheet.command = "compare";
+  sheet.data = r.data;
+  SheetSection& s = sheet.add();
+  add_top(r, s);
+  add_figures(r, s);
+  add_needs(r, s);
+  add_notes(r, s);
+  return sheet;
 }
 
 }  // namespace fmd

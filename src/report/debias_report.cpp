@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/index.h"
 #include "fmd/version.h"
+#include "report/audit_words.h"
 #include "report/debias_report.h"
 #include "report/text.h"
 
@@ -48,7 +50,7 @@ Json data_json(const std::vector<DataNote>& notes) {
   Json all = Json::array();
   for (const DataNote& note : notes) {
     Json one = {{"role", note.role}, {"name", note.name}};
-    one["sha256"] = note.sha256.empty() ? Json(nullptr) : Json(note.sha256);
+    one["sha256"] = text_or_null(note.sha256);
     one["rows"] = note.rows > 0 ? Json(note.rows) : Json(nullptr);
     one["split_seed"] = note.split_seed ? Json(*note.split_seed) : Json(nullptr);
     one["overlap_with_training"] = note.overlap < 0 ? Json(nullptr) : Json(note.overlap);
@@ -171,6 +173,29 @@ Json part_json(const std::vector<Contender>& contenders,
           {"change", change}};
 }
 
+Json solve_json(const DebiasReport& r) {
+  return {{"method", r.method},
+          {"status", r.solve_status},
+          {"solver", r.solve.solver},
+          {"residual", number(r.solve.residual)},
+          {"damping", number(r.solve.damping)},
+          {"rcond", number(r.solve.rcond)},
+          {"iterations", r.solve.iterations},
+          {"relative_gradient", number(r.relative_gradient)},
+          {"hessian_rows", r.hessian_source}};
+}
+
+Json attribute_use_json(const DebiasReport& r) {
+  Json all = Json::array();
+  for (const AttributeUse& use : r.attribute_use) {
+    all.push_back({{"attribute", use.attribute},
+                   {"read_by_model", use.read_by_model},
+                   {"used_to_choose_weights", use.chose_weights},
+                   {"needed_at_prediction", use.needed_at_prediction}});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string receipt_json(const DebiasReport& r, const RunNote& run) {
@@ -193,28 +218,14 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["repaired"] = r.repaired;
   json["options"] = Json::parse(r.options);
   json["chosen"] = chosen_json(r);
-  json["solve"] = {{"method", r.method},
-                   {"status", r.solve_status},
-                   {"solver", r.solve.solver},
-                   {"residual", number(r.solve.residual)},
-                   {"damping", number(r.solve.damping)},
-                   {"rcond", number(r.solve.rcond)},
-                   {"iterations", r.solve.iterations},
-                   {"relative_gradient", number(r.relative_gradient)},
-                   {"hessian_rows", r.hessian_source}};
+  json["solve"] = solve_json(r);
   json["measures"] = {
       {"holdout", part_json(r.holdout, r.predicted_holdout, r.repaired, "none")},
       {"test", part_json(r.test, r.predicted_test, r.repaired, "no --test was given")}};
   json["accuracy_change"] = interval_json(r.accuracy_change);
   json["moved"] = moved_json(r.moved);
   json["controls"] = contenders_json(r.figures(), true);
-  json["attribute_use"] = Json::array();
-  for (const AttributeUse& use : r.attribute_use) {
-    json["attribute_use"].push_back({{"attribute", use.attribute},
-                                     {"read_by_model", use.read_by_model},
-                                     {"used_to_choose_weights", use.chose_weights},
-                                     {"needed_at_prediction", use.needed_at_prediction}});
-  }
+  json["attribute_use"] = attribute_use_json(r);
   json["figures_from"] = r.test.empty() ? "hold-out, used for the choice" : "test";
   json["versions"] = {{"fmd", kVersion}, {"cpu_kernel", r.blas_kernel}};
   json["seed"] = r.seed;
@@ -240,143 +251,141 @@ std::string path_json(const DebiasReport& r) {
 
 namespace {
 
-using text::bare;
 using text::clip;
 using text::count;
 using text::fixed;
 using text::gap;
 using text::percent;
-using text::wrap;
-
-const Contender* find_contender(const std::vector<Contender>& all,
-                                const std::string& name) {
-  for (const Contender& c : all)
-    if (c.name == name) return &c;
-  return nullptr;
-}
-
-const AttributeAudit* audit_of(const Contender& c, const std::string& name) {
-  return c.audit ? c.audit->find(name) : nullptr;
-}
-
-std::string flip_gap(const Contender& c, const std::string& name) {
-  const AttributeAudit* a = audit_of(c, name);
-  if (a == nullptr) return "-";
-  if (!a->flip) return "not read";
-  return gap((a->flip->co.defined() ? a->flip->co : a->flip->co_tv).value);
-}
-
-// The reference against the largest other group: the pair of values that screens show.
-std::pair<int, int> shown_values(const AttributeAudit& a) {
-  const int from = std::max(0, a.groups.reference);
-  return {from, from == 0 ? 1 : 0};
-}
-
-std::string pair_gap(const Contender& c, const std::string& name) {
-  const AttributeAudit* a = audit_of(c, name);
-  if (a == nullptr) return "-";
-  if (!a->flip) return "not read";
-  const auto [from, to] = shown_values(*a);
-  for (const FlipCell& cell : a->flip->cells)
-    if (cell.from == from && cell.to == to) return gap(cell.co.value);
-  return "-";
-}
 
 const Comparison* shown_difference(const AttributeAudit& a, const char* measure) {
   const GroupMeasure* m = a.groups.find(measure);
   if (m == nullptr || m->comparisons.empty()) return nullptr;
-  const int second = shown_values(a).second;
-  for (const Comparison& c : m->comparisons)
-    if (c.second == second) return &c;
-  return &m->comparisons[0];
+  const Comparison* shown = against(a.groups, measure, shown_values(a).second);
+  return shown == nullptr ? &m->comparisons[0] : shown;
 }
 
-std::string group_difference(const Contender& c, const std::string& name,
-                             const char* measure) {
-  const AttributeAudit* a = audit_of(c, name);
-  const Comparison* d = a == nullptr ? nullptr : shown_difference(*a, measure);
-  return d == nullptr ? "-" : fixed(d->difference.value, 3);
-}
-
+// about: whom the figure is about; "" = anyone.
 bool got_worse(const DebiasReport& r, const std::string& attribute,
-               const std::string& measure) {
-  for (const MeasureMove& m : r.moved.measures)
-    if (m.attribute == attribute && m.measure == measure && m.worse) return true;
-  return false;
+               const std::string& measure, const std::string& about = "") {
+  return std::any_of(r.moved.measures.begin(), r.moved.measures.end(),
+                     [&](const MeasureMove& m) {
+                       return m.attribute == attribute && m.measure == measure && m.worse &&
+                              (about.empty() || m.about == about);
+                     });
 }
 
-using Cell = std::function<std::string(const Contender&)>;
-
-std::string table_row(const DebiasReport& r, const std::string& title, const Cell& cell_of,
-                      bool mark) {
-  if (cell_of(r.figures()[0]) == "-")
-    return "";  // nothing was measured, e.g. no favourable class
-  std::string out = fmt::format("  {:<17}", clip(title, 17));
-  for (const Contender& c : r.figures()) {
-    std::string cell = c.audit ? cell_of(c) : "n/a";
-    if (c.name == "repaired") {
-      out += fmt::format(" {:>8}{} |", cell, mark ? " !" : "  ");
-    } else {
-      out += fmt::format("{:>{}}", cell, c.name == "before" ? 8 : 10);
-    }
-  }
-  return out + "\n";
-}
-
-// The two lines above a control's figures.
-std::pair<std::string, std::string> control_words(const Contender& control,
-                                                  const DebiasReport& r) {
-  const std::string without = r.repaired.size() == 1 ? clip(r.repaired[0], 9) : "them";
-  if (control.name == "column_averaged") return {"column", "averaged"};
+// The lines above a control's figures.
+std::string control_words(const Contender& control, const DebiasReport& r) {
+  if (control.name == "column_averaged") return "column\naveraged";
   if (control.name == "retrained_without_column")
-    return {"retrained", "w/o " + clip(without, 5)};
-  if (control.name == "fine_tuned") return {"tuned on", "the pairs"};
-  if (control.name == "tempered") return {"temp.", "scaled"};
-  return {"intercept", "shifted"};
+    return "retrained\nw/o " +
+           clip(r.repaired.size() == 1 ? clip(r.repaired[0], 9) : "them", 5);
+  if (control.name == "fine_tuned") return "tuned on\nthe pairs";
+  if (control.name == "tempered") return "temp.\nscaled";
+  return "intercept\nshifted";
 }
 
-std::string table_head(const DebiasReport& r) {
-  std::string first = fmt::format("  {:<17}{:>8} {:>8}   |", "", "before", "repaired");
-  std::string second = fmt::format("  {:<17}{:>8} {:>8}   |", "", "", "");
+SheetColumns repair_columns(const DebiasReport& r) {
+  SheetColumns columns = sheet_columns("  {:17.}{\nbefore:>8} {\nrepaired\n:>8|}");
+  std::string above = " trivial controls\n";
   for (const Contender& c : r.figures()) {
     if (c.name == "before" || c.name == "repaired") continue;
-    const auto [above, below] = control_words(c, r);
-    first += fmt::format("{:>10}", above);
-    second += fmt::format("{:>10}", below);
+    columns.push_back(sheet_columns("{:>10}")[0]);
+    columns.back().heading = above + control_words(c, r);
+    above = "\n";
   }
-  return fmt::format("  {:<17}{:>8} {:>8}   | trivial controls\n", "", "", "") + first +
-         "\n" + second + "\n";
+  return columns;
 }
 
-std::string moved_lines(const DebiasReport& r) {
-  const Contender& before = r.figures()[0];
-  std::string out;
+// A row of the table is one figure of every contender. "-" = it was not measured.
+struct RepairRows {
+  const DebiasReport& report;
+  SheetSection& section;
+  SheetColumns columns = repair_columns(report);
+
+  void add(const std::string& title,
+           const std::function<SheetCell(const AuditReport&)>& figure, bool mark = false) {
+    std::vector<SheetCell> cells = {title};
+    for (const Contender& c : report.figures()) {
+      cells.push_back(c.audit ? figure(*c.audit) : "n/a");
+      cells.back().mark = mark && c.name == "repaired";
+    }
+    if (cells[1].text != "-")  // e.g. no favourable class
+      section.row(columns, std::move(cells));
+  }
+  void add_of(const std::string& attribute, const std::string& title,
+              const std::function<SheetCell(const AttributeAudit&)>& figure,
+              bool mark = false) {
+    add(
+        title,
+        [&](const AuditReport& audit) {
+          const AttributeAudit* a = audit.find(attribute);
+          return a == nullptr ? SheetCell("-") : figure(*a);
+        },
+        mark);
+  }
+  void add_difference(const std::string& attribute, const std::string& title,
+                      const char* measure) {
+    add_of(
+        attribute, title,
+        [&](const AttributeAudit& a) -> SheetCell {
+          const Comparison* d = shown_difference(a, measure);
+          if (d == nullptr) return "-";
+          return {fixed(d->difference.value, 3), d->difference};
+        },
+        got_worse(report, attribute, measure));
+  }
+};
+
+SheetCell gap_cell(const Interval& i) { return {gap(i.value), i}; }
+
+SheetCell mean_gap(const AttributeAudit& a) {
+  return a.flip ? gap_cell(flip_gap(*a.flip)) : "not read";
+}
+
+SheetCell shown_gap(const AttributeAudit& a) {
+  if (!a.flip) return "not read";
+  const auto [from, to] = shown_values(a);
+  const FlipCell* cell = find_cell(*a.flip, from, to);
+  return cell == nullptr ? "-" : gap_cell(cell->co);
+}
+
+bool is_repaired(const DebiasReport& r, const std::string& attribute) {
+  return std::find(r.repaired.begin(), r.repaired.end(), attribute) != r.repaired.end();
+}
+
+void add_flip_gaps(const DebiasReport& r, RepairRows& rows) {
+  const std::vector<AttributeAudit>& attributes = r.figures()[0].audit->attributes;
+  for (const std::string& name : r.repaired)
+    rows.add_of(name, "flip gap, " + name, mean_gap);
+  // Matched pairs: what is above the floor.
+  for (const AttributeAudit& a : attributes)
+    rows.add_of(a.name, "excess, " + a.name, [](const AttributeAudit& other) {
+      return other.match ? gap_cell(other.match->excess) : "-";
+    });
+  for (const AttributeAudit& a : attributes) {
+    if (is_repaired(r, a.name) || !a.flip) continue;
+    const auto [from, to] = shown_values(a);
+    const std::string about = a.values.size() == 2 ? "" : flip_words(a.values, from, to);
+    rows.add_of(a.name, about.empty() ? "flip gap, " + a.name : about, shown_gap,
+                got_worse(r, a.name, "co", about));
+  }
+}
+
+void add_moved(const DebiasReport& r, SheetSection& s) {
   for (const Contender& c : r.figures())
-    if (!c.audit) out += fmt::format("  n/a ({}): {}\n", c.title, c.reason);
-  out += fmt::format("  accuracy, paired: {:+.1f} points ({:+.1f} .. {:+.1f})\n",
-                     100 * r.accuracy_change.value, 100 * r.accuracy_change.low,
-                     100 * r.accuracy_change.high);
+    if (!c.audit) line(s, "  ", "n/a ({}): {}", c.title, c.reason);
+  const Interval& change = r.accuracy_change;
+  line(s, "  ", "accuracy, paired: {:+.1f} points ({:+.1f} .. {:+.1f})", 100 * change.value,
+       100 * change.low, 100 * change.high);
   std::string groups;
-  for (const GroupMove& g : r.moved.groups) {
-    if (std::find(r.repaired.begin(), r.repaired.end(), g.attribute) == r.repaired.end())
-      continue;
-    if (g.gained == 0 && g.lost == 0) continue;
-    groups += fmt::format("{}{} +{} -{}", groups.empty() ? "" : ", ", g.group,
-                          count(g.gained), count(g.lost));
-  }
-  if (!groups.empty()) {
-    const std::string lead =
-        fmt::format("  changed answers of {}: ", count(before.audit->rows));
-    out += lead + wrap(groups, lead.size(), 4) + "\n";
-  }
-  return out;
-}
-
-// Matched pairs: what is above the floor.
-std::string match_excess(const Contender& c, const std::string& name) {
-  const AttributeAudit* a = audit_of(c, name);
-  if (a == nullptr || !a->match) return "-";
-  return gap(a->match->excess.value);
+  for (const GroupMove& g : r.moved.groups)
+    if (is_repaired(r, g.attribute) && (g.gained != 0 || g.lost != 0))
+      groups += fmt::format("{}{} +{} -{}", groups.empty() ? "" : ", ", g.group,
+                            count(g.gained), count(g.lost));
+  if (!groups.empty())
+    s.line(fmt::format("  changed answers of {}: ", count(r.figures()[0].audit->rows)),
+           groups, 4);
 }
 
 // Which candidate it is, and how well it was computed.
@@ -402,75 +411,60 @@ std::string candidate_words(const DebiasReport& r, const Candidate& candidate) {
                        r.solve.solver, r.solve.residual, r.hessian_source, r.solve.damping);
   if (r.relative_gradient > 1e-3)
     words += "; only a hint: the head is not at an optimum of its training objective";
-  return wrap(words, 0, 0);
+  return words;
+}
+
+// Who is still ahead in one attribute; "" = nobody, beyond the interval.
+std::string still_ahead(const AttributeAudit& a) {
+  const Comparison* d = shown_difference(a, "demographic_parity");
+  if (d == nullptr) return "";
+  const bool turned = d->difference.value < 0;
+  const Interval i = turned ? -d->difference : d->difference;
+  if (!(i.low > 0)) return "";
+  const auto value = [&](int g) { return a.groups.groups[at(g)].value; };
+  return fmt::format(
+      "{}: {} still gets the favourable answer more often than {}, by {} ({} .. {}): other "
+      "columns carry it. ",
+      a.name, value(turned ? d->second : d->first), value(turned ? d->first : d->second),
+      fixed(i.value, 3), fixed(i.low, 3), fixed(i.high, 3));
+}
+
+void add_top(const DebiasReport& r, SheetSection& s) {
+  line(s, "model   ", "{}    {}", r.model, r.method);
+  for (const DataNote& note : r.data)
+    s.line(fmt::format("{:<7} ", note.role == "edit and hold-out" ? "data" : note.role),
+           note.name + (note.rows > 0 ? fmt::format(", {} rows", count(note.rows)) : "") +
+               (note.overlap < 0 ? "" : ", " + text::seen(note.overlap, note.by_chance)));
+  line(s, "rows    ", "{} edit ({}), {} hold-out", count(r.edit_rows),
+       r.pairs > 0 ? count(r.pairs) + " pairs" : "matched pairs", count(r.holdout_rows));
 }
 
 }  // namespace
 
-std::string repair_table(const DebiasReport& r) {
-  std::string out = table_head(r);
-  out += table_row(
-      r, "accuracy",
-      [](const Contender& c) { return percent(c.audit->accuracy.value) + " %"; }, false);
-  for (const std::string& name : r.repaired)
-    out += table_row(
-        r, "flip gap, " + name, [&](const Contender& c) { return flip_gap(c, name); },
-        false);
-  const Contender& before = r.figures()[0];
-  for (const AttributeAudit& a : before.audit->attributes)
-    out += table_row(
-        r, "excess, " + a.name, [&](const Contender& c) { return match_excess(c, a.name); },
-        false);
-  for (const AttributeAudit& a : before.audit->attributes) {
-    if (std::find(r.repaired.begin(), r.repaired.end(), a.name) != r.repaired.end() ||
-        !a.flip)
-      continue;
-    const auto [from, to] = shown_values(a);
-    const std::string title = a.values.size() == 2
-                                  ? "flip gap, " + a.name
-                                  : a.values[static_cast<std::size_t>(from)] + " -> " +
-                                        a.values[static_cast<std::size_t>(to)];
-    out += table_row(
-        r, title, [&](const Contender& c) { return pair_gap(c, a.name); },
-        got_worse(r, a.name, "co"));
-  }
+SheetSection repair_table(const DebiasReport& r) {
+  SheetSection s;
+  RepairRows rows{r, s};
+  s.table(rows.columns);
+  rows.add("accuracy", [](const AuditReport& a) -> SheetCell {
+    return {percent(a.accuracy.value) + " %", a.accuracy};
+  });
+  add_flip_gaps(r, rows);
   for (const std::string& name : r.repaired) {
-    const std::string suffix = r.repaired.size() == 1 ? "difference" : name;
-    out += table_row(
-        r, text::favourable_word(r.task) + ", " + suffix,
-        [&](const Contender& c) { return group_difference(c, name, "demographic_parity"); },
-        got_worse(r, name, "demographic_parity"));
-    out += table_row(
-        r, "TPR, " + suffix,
-        [&](const Contender& c) { return group_difference(c, name, "equal_opportunity"); },
-        got_worse(r, name, "equal_opportunity"));
+    const std::string suffix = r.repaired.size() == 1 ? ", difference" : ", " + name;
+    rows.add_difference(name, text::favourable_word(r.task) + suffix, "demographic_parity");
+    rows.add_difference(name, "TPR" + suffix, "equal_opportunity");
   }
-  out += table_row(
-      r, "log loss", [](const Contender& c) { return fixed(c.audit->log_loss, 3); }, false);
-  return out + moved_lines(r);
+  rows.add("log loss", [](const AuditReport& a) { return fixed(a.log_loss, 3); });
+  add_moved(r, s);
+  return s;
 }
 
 std::string caveats(const DebiasReport& r) {
-  const Contender* after = find_contender(r.figures(), "repaired");
   std::string words;
-  for (const std::string& name : r.repaired) {
-    const AttributeAudit* a = audit_of(*after, name);
-    const Comparison* d =
-        a == nullptr ? nullptr : shown_difference(*a, "demographic_parity");
-    if (d == nullptr) continue;
-    const Interval i = d->difference.value < 0 ? -d->difference : d->difference;
-    const auto& groups = a->groups.groups;
-    const auto first =
-        static_cast<std::size_t>(d->difference.value < 0 ? d->second : d->first);
-    const auto second =
-        static_cast<std::size_t>(d->difference.value < 0 ? d->first : d->second);
-    if (i.low > 0)
-      words += fmt::format(
-          "{}: {} still gets the favourable answer more often than {}, by {} ({} .. {}): "
-          "other columns carry it. ",
-          name, groups[first].value, groups[second].value, fixed(i.value, 3),
-          fixed(i.low, 3), fixed(i.high, 3));
-  }
+  for (const Contender& c : r.figures())
+    if (c.name == "repaired")
+      for (const std::string& name : r.repaired)
+        if (const AttributeAudit* a = c.audit->find(name)) words += still_ahead(*a);
   for (const MeasureMove& m : r.moved.measures) {
     if (!m.worse || m.measure != "co" || !m.about.empty()) continue;
     words += fmt::format(
@@ -484,39 +478,34 @@ std::string caveats(const DebiasReport& r) {
           : "The flip leaves the other columns as they are: no claim on causes or on law.";
   if (r.optimistic)
     words += " Some of these rows were used in training: the figures are optimistic.";
-  return "  " + wrap(words, 2, 2) + "\n";
+  return words;
 }
 
-std::string screen(const DebiasReport& r) {
-  std::string out = fmt::format("model   {}    {}\n", r.model, r.method);
-  for (const DataNote& note : r.data) {
-    std::string words = note.name;
-    if (note.rows > 0) words += fmt::format(", {} rows", count(note.rows));
-    if (note.overlap >= 0) words += ", " + text::seen(note.overlap, note.by_chance);
-    out += fmt::format("{:<7} {}\n", note.role == "edit and hold-out" ? "data" : note.role,
-                       wrap(words, 8, 8));
-  }
-  out += fmt::format("rows    {} edit ({} pairs), {} hold-out\n", count(r.edit_rows),
-                     count(r.pairs), count(r.holdout_rows));
+Sheet sheet_of(const DebiasReport& r) {
+  Sheet sheet;
+  sheet.command = "debias";
+  SheetSection& top = sheet.add();
+  add_top(r, top);
   if (r.chosen < 0) {
-    const std::string words = fmt::format(
-        "NO CANDIDATE of {} meets the rule: {}. Nothing was written. --best-effort writes "
-        "the least biased one.",
-        r.candidates.size(), r.rule);
-    return out + "\n" + wrap(words, 0, 0) + "\n";
+    top.blank();
+    line(top, "",
+         "NO CANDIDATE of {} meets the rule: {}. Nothing was written. "
+         "--best-effort writes the least biased one.",
+         r.candidates.size(), r.rule);
+    return sheet;
   }
-  const Candidate& candidate = r.candidates[static_cast<std::size_t>(r.chosen)];
-  const std::string rule =
-      fmt::format("{}, chosen on the {} hold-out rows", r.rule, count(r.holdout_rows));
-  out += "\nREPAIR   " + wrap(rule, 9, 9) + "\n";
-  out += r.test.empty() ? "         figures below: hold-out, used for the choice (give "
-                          "--test for others)\n"
-                        : fmt::format("         figures below from the {} others\n",
-                                      count(r.test[0].audit->rows));
-  out += repair_table(r);
-  out += "\n" + candidate_words(r, candidate) + "\n";
-  out += "\nWHAT THIS DOES NOT SAY\n" + caveats(r);
-  return out;
+  SheetSection& s = sheet.add("REPAIR  ", fmt::format("{}, chosen on the {} hold-out rows",
+                                                      r.rule, count(r.holdout_rows)));
+  s.line("         ", r.test.empty()
+                          ? "figures below: hold-out, used for the choice (give --test for "
+                            "others)"
+                          : fmt::format("figures below from the {} others",
+                                        count(r.test[0].audit->rows)));
+  for (SheetBlock& block : repair_table(r).blocks) s.blocks.push_back(std::move(block));
+  s.blank();
+  s.line("", candidate_words(r, r.candidates[at(r.chosen)]));
+  sheet.add("WHAT THIS DOES NOT SAY").line("  ", caveats(r));
+  return sheet;
 }
 
 }  // namespace fmd

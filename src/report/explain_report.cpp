@@ -7,14 +7,11 @@
 
 #include "fmd/version.h"
 #include "report/json.h"
+#include "report/line.h"
 #include "report/text.h"
 
 namespace fmd {
 namespace {
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
 
 Json check_json(const RemovalCheck& check) {
   return {{"rows", check.rows},
@@ -67,8 +64,7 @@ std::string to_json(const ExplainReport& r) {
       {"command", "explain"},
       {"version", kVersion},
       {"model", {{"name", r.model}, {"sha256", text_or_null(r.model_sha256)}}},
-      {"data",
-       {{"name", r.data}, {"sha256", text_or_null(r.data_sha256)}, {"rows", r.data_rows}}},
+      {"data", data_json(r.data, r.data_sha256, r.data_rows)},
       {"train",
        {{"name", r.train},
         {"sha256", text_or_null(r.train_sha256)},
@@ -120,81 +116,93 @@ std::string cell_name(const InfluenceCell& cell, const ExplainedMeasure& measure
          clip(task.classes[static_cast<std::size_t>(cell.label)], 11);
 }
 
-std::string check_lines(const ExplainedMeasure& measure) {
-  if (!measure.check) return "";
+void add_check(const ExplainedMeasure& measure, SheetSection& s) {
+  if (!measure.check) return;
   const RemovalCheck& c = *measure.check;
-  std::string out =
-      fmt::format("  checked: the {} strongest rows, predicted {}, {} {}\n", count(c.rows),
-                  change(c.predicted) + (c.capped ? " (capped)" : ""),
-                  c.fine_tuned ? "fine-tuned" : "refitted", change(c.refitted));
+  line(s, "  ", "checked: the {} strongest rows, predicted {}, {} {}", count(c.rows),
+       change(c.predicted) + (c.capped ? " (capped)" : ""),
+       c.fine_tuned ? "fine-tuned" : "refitted", change(c.refitted));
   if (c.capped)
-    out += "  The predicted change is larger than the gap: it is capped at the gap.\n";
-  if (c.fine_tuned)
-    return out +
-           "  The network was trained further with and without these rows: one refit of "
-           "many,\n  not at an optimum.\n";
-  if (!c.converged) out += "  The refit did not reach its optimum: take it as a hint.\n";
-  if (!measure.rounds) return out;
+    s.line("  ", "The predicted change is larger than the gap: it is capped at the gap.");
+  if (c.fine_tuned) {
+    s.line("  ",
+           "The network was trained further with and without these rows: one refit of "
+           "many, not at an optimum.");
+    return;
+  }
+  if (!c.converged) s.line("  ", "The refit did not reach its optimum: take it as a hint.");
+  if (!measure.rounds) return;
   const Removal& r = *measure.rounds;
-  out +=
-      fmt::format("  in {} {} with a refit between: {} rows, {} -> {}\n", r.rounds.size(),
-                  r.rounds.size() == 1 ? "round" : "rounds",
-                  count(static_cast<Index>(r.entries.size())), gap(r.before), gap(r.after));
+  line(s, "  ", "in {} {} with a refit between: {} rows, {} -> {}", r.rounds.size(),
+       r.rounds.size() == 1 ? "round" : "rounds", count(std::ssize(r.entries)),
+       gap(r.before), gap(r.after));
   if (r.stopped)
-    out += "  Stopped there: a round changed less than half of what was predicted.\n";
-  return out;
+    s.line("  ", "Stopped there: a round changed less than half of what was predicted.");
+}
+
+void add_source(const ExplainReport& r, SheetSection& s) {
+  s.line("model  ", r.model);
+  line(s, "data   ", "{}, {} rows: the gaps are measured here", r.data, count(r.data_rows));
+  s.line("train  ", fmt::format("{}, {} rows", r.train, count(r.train_rows)) +
+                        (r.known < 0 ? ""
+                                     : fmt::format(", {} of them known from training",
+                                                   count(r.known))));
+  line(s, "solved ", "{} on the {} rows, residual {:.0e}, damping {:g}{}", r.solve.solver,
+       r.hessian_source, r.solve.residual, r.solve.damping,
+       r.solve.cached ? ", factor from the cache" : "");
+  if (!r.solve.converged)
+    s.line("!      ", "the solver did not converge: the figures are only a hint");
+  if (!r.at_optimum)
+    line(s, "!      ",
+         "only a hint: the head is not at an optimum (gradient "
+         "{:.1e} of its start)",
+         r.relative_gradient);
+  if (r.other_rows())
+    s.line("!      ", "some of these rows were not used to train the model");
 }
 
 }  // namespace
 
-std::string explain_table(const ExplainReport& report, std::size_t j) {
+SheetSection explain_table(const ExplainReport& report, std::size_t j) {
   const ExplainedMeasure& measure = report.measures.at(j);
-  std::string out;
-  if (!measure.cells.empty()) {
-    const bool flips = measure.measure.starts_with("co");
-    out += fmt::format("  {:<30} {:>7}   the {} changes, on average, by\n",
-                       "leave out 100 rows of", "of all", flips ? "flip gap" : "gap");
-    const std::size_t all = measure.cells.size();
-    for (std::size_t k = 0; k < all; ++k) {
-      if (all > kMostCells && k == kMostCells / 2) {
-        out += fmt::format("    ... {} more: --json\n", all - kMostCells);
-        k = all - kMostCells / 2;
-      }
-      const InfluenceCell& cell = measure.cells[k];
-      out +=
-          fmt::format("    {:<28} {:>7}   {:>9}\n", cell_name(cell, measure, report.task),
-                      count(cell.rows), change(cell.per_100()));
+  const SheetColumns columns = sheet_columns(
+      fmt::format("  {{leave out 100 rows of:30}} {{of all:>7}}   {{the {} changes, on "
+                  "average, by:>9}}",
+                  measure.measure.starts_with("co") ? "flip gap" : "gap"));
+  SheetSection s;
+  const std::size_t all = measure.cells.size();
+  if (all > 0) s.table(columns);
+  for (std::size_t k = 0; k < all; ++k) {
+    if (all > kMostCells && k == kMostCells / 2) {
+      s.row(columns, {fmt::format("  ... {} more: --json", all - kMostCells)});
+      k = all - kMostCells / 2;
     }
+    const InfluenceCell& cell = measure.cells[k];
+    s.row(columns, {"  " + cell_name(cell, measure, report.task), count(cell.rows),
+                    change(cell.per_100())});
   }
-  return out + check_lines(measure);
+  add_check(measure, s);
+  return s;
 }
 
-std::string screen(const ExplainReport& r) {
-  std::string out = fmt::format("model  {}\n", r.model);
-  out += fmt::format("data   {}, {} rows: the gaps are measured here\n", r.data,
-                     count(r.data_rows));
-  out += fmt::format("train  {}, {} rows", r.train, count(r.train_rows));
-  if (r.known >= 0) out += fmt::format(", {} of them known from training", count(r.known));
-  out += fmt::format("\nsolved {} on the {} rows, residual {:.0e}, damping {:g}{}\n",
-                     r.solve.solver, r.hessian_source, r.solve.residual, r.solve.damping,
-                     r.solve.cached ? ", factor from the cache" : "");
-  if (!r.solve.converged)
-    out += "!      the solver did not converge: the figures are only a hint\n";
-  if (!r.at_optimum)
-    out += fmt::format(
-        "!      only a hint: the head is not at an optimum (gradient {:.1e} of its "
-        "start)\n",
-        r.relative_gradient);
-  if (r.other_rows()) out += "!      some of these rows were not used to train the model\n";
+Sheet sheet_of(const ExplainReport& r) {
+  Sheet sheet;
+  sheet.command = "explain";
+  add_source(r, sheet.add());
   for (std::size_t j = 0; j < r.measures.size(); ++j) {
     const ExplainedMeasure& m = r.measures[j];
-    out += fmt::format("\n{}  {}{}: {}\n", m.name(), gap_in_words(m.measure),
-                       m.attribute.empty() ? "" : " of " + m.attribute, gap(m.value));
-    out += explain_table(r, j);
-    out += fmt::format("  {} rows raise it; {} rows lower it\n", count(m.rests_on),
-                       count(m.against));
+    SheetSection& s = sheet.add(
+        m.name() + " ",
+        fmt::format("{}{}: {}", gap_in_words(m.measure),
+                    m.attribute.empty() ? "" : " of " + m.attribute, gap(m.value)));
+    s.blocks = explain_table(r, j).blocks;
+    line(s, "  ", "{} rows raise it; {} rows lower it", count(m.rests_on),
+         count(m.against));
   }
-  return out + "\nA strong row is not a wrong row.\n";
+  SheetSection& end = sheet.add();
+  end.blank();
+  end.line("", "A strong row is not a wrong row.");
+  return sheet;
 }
 
 }  // namespace fmd

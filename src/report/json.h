@@ -17,6 +17,11 @@ inline Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
+// null where there is no text.
+inline Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
 // {value, low, high, interval: where the ends come from}; an undefined one is {value: null,
 // reason}.
 inline Json interval_json(const Interval& interval,
@@ -38,9 +43,7 @@ inline Json model_json(const std::string& name, const std::string& kind,
 
 // {name, sha256, rows}; sha256 is null for data without a file.
 inline Json data_json(const std::string& name, const std::string& sha256, Index rows) {
-  return {{"name", name},
-          {"sha256", sha256.empty() ? Json(nullptr) : Json(sha256)},
-          {"rows", rows}};
+  return {{"name", name}, {"sha256", text_or_null(sha256)}, {"rows", rows}};
 }
 
 }  // namespace fmd::internal

@@ -57,21 +57,31 @@ void hide_labels(Group& g) {
     if (!tells_no_label(rate.name)) hide(rate, kFewLabels);
 }
 
-// Hides comparisons that would tell the labels of a group.
-void hide_comparisons(GroupReport& report) {
+// Figures of all groups together that look at decisions alone.
+bool looks_at_no_label(std::string_view measure) {
+  return measure == "differential_fairness" || measure == "subgroup_selection";
+}
+
+// Hides measures by name that would tell the labels of a group.
+void hide_measures(GroupReport& report) {
   const auto hidden = [&](int g) {
     return g >= 0 && report.groups[static_cast<std::size_t>(g)].labels_masked;
   };
   for (GroupMeasure& m : report.measures) {
-    const CriterionInfo* criterion = m.by_name ? find_criterion(m.name) : nullptr;
-    const bool score = m.by_name && criterion == nullptr && !m.comparisons.empty();
-    const bool safe = criterion != nullptr && criterion->rate != nullptr &&
-                      tells_no_label(criterion->rate);
-    if (!m.by_name || safe || (criterion == nullptr && !score)) continue;
-    for (const Comparison& c : m.comparisons)
-      if (hidden(c.first) || hidden(c.second)) m.reason = kFewLabels;
-    if (m.reason != kFewLabels) continue;
+    const CriterionInfo* criterion = find_criterion(m.name);
+    const bool safe = criterion == nullptr
+                          ? looks_at_no_label(m.name)
+                          : criterion->rate != nullptr && tells_no_label(criterion->rate);
+    if (!m.by_name || safe) continue;
+    const bool tells =
+        (m.comparisons.empty() && m.reason.empty()) ||  // of all compared groups
+        std::any_of(m.comparisons.begin(), m.comparisons.end(), [&](const Comparison& c) {
+          return hidden(c.first) || hidden(c.second);
+        });
+    if (!tells) continue;
+    m.reason = kFewLabels;
     m.value = {};
+    m.about.clear();
     m.p_value = kUndefined;
     m.comparisons.clear();
   }
@@ -122,7 +132,7 @@ struct Hidden {
 // ways. Returns true when figures were rounded.
 bool mask(GroupReport& report, bool crossed) {
   Hidden hidden;
-  bool labels = false;
+  bool labels = false;  // of a group that measures look at
   if (report.rows_without_group > 0 && report.rows_without_group < kMaskedRows)
     hidden = {.parts = 1, .rows = report.rows_without_group};
   for (Group& g : report.groups) {
@@ -134,11 +144,11 @@ bool mask(GroupReport& report, bool crossed) {
     if (few) {
       hide_group(g);
     } else if (few_labels) {
-      labels = true;
+      labels = labels || g.compared;
       hide_labels(g);
     }
   }
-  if (labels) hide_comparisons(report);
+  if (labels) hide_measures(report);
   const bool rounds = hidden.parts > 0 && (crossed || hidden.told_by_totals());
   if (rounds) blur(report);
   return rounds;

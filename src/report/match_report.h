@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "fmd/report/audit_report.h"
 #include "report/json.h"
 
@@ -11,7 +9,7 @@ namespace fmd::internal {
 // attribute; flip_test where it was measured. Adds nothing where nothing was asked for.
 void match_json(const AttributeAudit& audit, Json& attribute, Json& measures);
 
-// MATCHED PAIRS and NEIGHBOURS of the audit's screen. Empty where neither was asked for.
-[[nodiscard]] std::string match_part(const AuditReport& report);
+// MATCHED PAIRS and NEIGHBOURS of the audit's screen, where they were asked for.
+void add_matches(const AuditReport& report, Sheet& sheet);
 
 }  // namespace fmd::internal

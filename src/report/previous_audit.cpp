@@ -90,10 +90,15 @@ class FigureReader {
 
 std::string AuditFigure::about() const {
   if (first.empty() && second.empty()) return "";
-  const bool flip = measure.starts_with("co");
+  const bool flip = measure.starts_with("co_");  // of one pair of values: co_worst
   std::string text = first;
   if (!second.empty()) text += (flip ? " -> " : " - ") + second;
   return rate.empty() || measure != "equalized_odds" ? text : text + ", " + rate;
+}
+
+std::string AuditFigure::name() const {
+  return measure + (attribute.empty() ? "" : ":" + attribute) +
+         (about().empty() ? "" : " " + about());
 }
 
 PreviousAudit parse_audit(std::string_view text, const std::string& source) {
@@ -190,12 +195,6 @@ FigureKey key_of(const AuditFigure& f) {
   return {f.attribute, f.measure, f.first, f.second, f.rate};
 }
 
-std::string figure_name(const AuditFigure& f) {
-  const std::string about = f.about();
-  return f.measure + (f.attribute.empty() ? "" : ":" + f.attribute) +
-         (about.empty() ? "" : " " + about);
-}
-
 }  // namespace
 
 bool is_floor(const std::string& measure) {
@@ -219,14 +218,14 @@ AuditChanges compare_audits(const PreviousAudit& before, const PreviousAudit& af
   for (const AuditFigure& figure : after.figures) {
     const auto found = previous.find(key_of(figure));
     if (found == previous.end()) {
-      report.fresh.push_back(figure_name(figure));
+      report.fresh.push_back(figure.name());
       continue;
     }
     report.changes.push_back({.before = *found->second, .after = figure, .change = {}});
     previous.erase(found);
   }
   for (const AuditFigure& figure : before.figures)
-    if (previous.contains(key_of(figure))) report.gone.push_back(figure_name(figure));
+    if (previous.contains(key_of(figure))) report.gone.push_back(figure.name());
   const auto all = static_cast<Index>(report.changes.size());
   for (FigureChange& change : report.changes) {
     const auto own = [&](const AuditFigure& figure, double confidence) {

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/version.h"
 #include "report/json.h"
+#include "report/line.h"
 #include "report/text.h"
 
 namespace fmd {
@@ -109,11 +111,9 @@ namespace {
 using text::bare;
 using text::clip;
 using text::count;
-using text::fixed;
 using text::gap;
 using text::percent;
 using text::range;
-using text::wrap;
 
 std::string rate_word(const ScanReport& r, const std::string& rate) {
   if (rate == "selection_rate") return text::favourable_word(r.task);
@@ -145,116 +145,122 @@ std::string adjust_words(const ScanReport& r) {
       tests, wrong, level);
 }
 
-std::string top(const ScanReport& r) {
-  std::string out;
-  if (r.model.empty()) {
-    out += "scores " + wrap(fmt::format("{}, {} rows", r.data, count(r.rows)), 7, 7) + "\n";
-  } else {
-    out += "model  " + wrap(fmt::format("{} ({})", r.model, r.kind), 7, 7) + "\n";
-    out += "data   " + wrap(fmt::format("{}, {} rows", r.data, count(r.rows)), 7, 7) + "\n";
-  }
-  const int favorable = r.task.favorable_class();
-  out += "yes    " +
-         wrap("the answer " + r.task.classes[static_cast<std::size_t>(favorable)], 7, 7) +
-         "\n";
-  out +=
-      "scan   " +
-      wrap(fmt::format("{} columns and {} intersections of two: {} comparisons of a group "
-                       "with the largest one of its column or intersection. p-values by "
-                       "Fisher's exact test, {}. Groups under {} rows are not compared.",
-                       r.columns.size(), r.intersections.size(), count(r.tests),
-                       adjust_words(r), r.task.min_group),
-           7, 7) +
-      "\n";
-  if (!r.labelled) out += "       No labels: only how often the answer is yes.\n";
-  if (!r.left_out.empty()) {
-    std::string names;
-    for (const auto& [column, reason] : r.left_out)
-      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", column, reason);
-    out += "left out: " + wrap(names, 10, 10) + "\n";
-  }
-  return out;
+void add_top(const ScanReport& r, SheetSection& s) {
+  const std::string data = fmt::format("{}, {} rows", r.data, count(r.rows));
+  if (!r.model.empty()) line(s, "model  ", "{} ({})", r.model, r.kind);
+  s.line(r.model.empty() ? "scores " : "data   ", data);
+  s.line("yes    ", "the answer " + r.task.classes[at(r.task.favorable_class())]);
+  line(s, "scan   ",
+       "{} columns and {} intersections of two: {} comparisons of a group "
+       "with the largest one of its column or intersection. p-values by "
+       "Fisher's exact test, {}. Groups under {} rows are not compared.",
+       r.columns.size(), r.intersections.size(), count(r.tests), adjust_words(r),
+       r.task.min_group);
+  if (!r.labelled) s.line("       ", "No labels: only how often the answer is yes.");
+  std::string names;
+  for (const auto& [column, reason] : r.left_out)
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", column, reason);
+  if (!names.empty()) s.line("left out: ", names);
 }
 
-std::string flips(const ScanReport& r) {
+void add_flips(const ScanReport& r, Sheet& sheet) {
+  static const SheetColumns columns = sheet_columns(
+      "  {column:14.} {change:27.} {gap:>5} {interval:16}{answers change:>10}");
   std::vector<const ScanSuspect*> list;
   for (const ScanSuspect& s : r.columns)
     if (s.flip) list.push_back(&s);
-  if (list.empty()) return "";
   std::stable_sort(list.begin(), list.end(), [](const auto* a, const auto* b) {
     return a->flip->change.value > b->flip->change.value;
   });
-  std::string out =
-      "\nBY FLIP  the column alone is changed        mean |change of p|  answers change\n";
-  Index lines = 0;
-  for (const ScanSuspect* s : list) {
-    if (lines++ == r.top) break;
-    const ScanFlip& flip = *s->flip;
+  SheetSection& section = sheet.add("BY FLIP ", "the column alone is changed",
+                                    "        mean |change of p|  answers change");
+  for (std::size_t i = 0; i < std::min(list.size(), at(r.top)); ++i) {
+    const ScanFlip& flip = *list[i]->flip;
     const bool slope = flip.kind == "slope";
-    const std::string what =
-        slope              ? fmt::format("slope per deviation ({:.4g})", flip.deviation)
-        : flip.values == 2 ? "to the other value"
-                           : fmt::format("to each of {} other values", flip.values - 1);
-    out += fmt::format("  {:<14} {:<27} {:>5} {}", clip(s->name, 14), clip(what, 27),
-                       gap(flip.change.value), range(flip.change));
-    if (!slope)
-      out += fmt::format("{:>{}}", percent(flip.flip_rate) + " %",
-                         26 - range(flip.change).size());
-    out += "\n";
+    section.row(
+        columns,
+        {list[i]->name,
+         slope              ? fmt::format("slope per deviation ({:.4g})", flip.deviation)
+         : flip.values == 2 ? "to the other value"
+                            : fmt::format("to each of {} other values", flip.values - 1),
+         {gap(flip.change.value), flip.change},
+         range(flip.change),
+         slope ? "" : percent(flip.flip_rate) + " %"});
   }
-  return out;
 }
 
-std::string figures(const ScanReport& r, const ScanGap& g) {
-  return fmt::format("{:>7} {:>5} {:<3} {:<20} {:>6}", count(g.rows), percent(g.group_rate),
-                     rate_word(r, g.rate),
-                     fmt::format("{} {}", bare(g.difference.value), range(g.difference)),
-                     p_value_text(g.adjusted));
+constexpr const char* kFigures = "{rows:>7} {%:>5} {:3} {difference:20} {p:>6}";
+
+// The cells of figures. They stand in the line `below` the first one of a row.
+void add_figures(const ScanReport& r, const ScanGap& g, const std::string& below,
+                 std::vector<SheetCell>& cells) {
+  cells.insert(cells.end(), {below + count(g.rows),
+                             below + percent(g.group_rate),
+                             below + rate_word(r, g.rate),
+                             {below + bare(g.difference.value) + " " + range(g.difference),
+                              g.difference},
+                             below + p_value_text(g.adjusted)});
 }
 
-std::string columns(const ScanReport& r) {
-  std::string out =
-      "\nBY GROUP  widest of each column    rows     %     difference                p\n";
+void add_more(Index lines, Index top, SheetSection& s) {
+  if (lines == 0) s.line("  ", "no finding");
+  if (lines > top) line(s, "  ", "{} more: --top {}", lines - top, lines);
+}
+
+void add_columns(const ScanReport& r, Sheet& sheet) {
+  static const SheetColumns columns =
+      sheet_columns(std::string("  {column:13.} {group:15.}") + kFigures);
+  SheetSection& section = sheet.add("BY GROUP ", "widest of each column",
+                                    "    rows     %     difference                p");
   Index lines = 0, without = 0;
   for (const ScanSuspect& s : r.columns) {
     const ScanGap* g = s.widest();
     if (g == nullptr) ++without;
     if (g == nullptr || lines++ >= r.top) continue;
-    out += fmt::format("  {:<13} {:<15}{}\n", clip(s.name, 13), clip(g->group, 15),
-                       figures(r, *g));
+    std::vector<SheetCell> cells = {s.name, g->group};
+    add_figures(r, *g, "", cells);
+    section.row(columns, std::move(cells));
   }
-  if (lines == 0) out += "  no finding\n";
-  if (lines > r.top) out += fmt::format("  {} more: --top {}\n", lines - r.top, lines);
+  add_more(lines, r.top, section);
   if (without > 0 && lines > 0)
-    out += fmt::format("  no finding in {} of {} columns\n", without, r.columns.size());
-  return out;
+    line(section, "  ", "no finding in {} of {} columns", without, r.columns.size());
 }
 
-std::string crosses(const ScanReport& r) {
-  if (r.intersections.empty()) return "";
-  std::string out =
-      "\nTWO AT A TIME  widest of each      rows     %     difference                p\n";
+void add_crosses(const ScanReport& r, Sheet& sheet) {
+  static const SheetColumns columns =
+      sheet_columns(std::string("  {columns: groups:28}") + kFigures);
+  if (r.intersections.empty()) return;
+  SheetSection& section = sheet.add("TWO AT A TIME ", "widest of each",
+                                    "      rows     %     difference                p");
   Index lines = 0;
   for (const ScanSuspect& s : r.intersections) {
     const ScanGap* g = s.widest();
     if (g == nullptr || lines++ >= r.top) continue;
-    out += fmt::format("  {}: {}\n", clip(s.name, 30), clip(g->group, 44));
-    out += fmt::format(
-        "  {:<28}{}\n",
-        s.beyond > 0 ? fmt::format("  {} beyond one alone", bare(s.beyond)) : "",
-        figures(r, *g));
+    std::vector<SheetCell> cells = {
+        clip(s.name, 30) + ": " + clip(g->group, 44) +
+        (s.beyond > 0 ? fmt::format("\n  {} beyond one alone", bare(s.beyond)) : "")};
+    add_figures(r, *g, "\n", cells);
+    section.row(columns, std::move(cells));
   }
-  if (lines == 0) out += "  no finding\n";
-  if (lines > r.top) out += fmt::format("  {} more: --top {}\n", lines - r.top, lines);
-  return out;
+  add_more(lines, r.top, section);
 }
 
 }  // namespace
 
-std::string screen(const ScanReport& report) {
-  return top(report) + flips(report) + columns(report) + crosses(report) +
-         "\nA difference is not a wrong: columns that go with the label differ too, and "
-         "many\ntell the same thing. Look closer: fmd audit ... --attribute COLUMN\n";
+Sheet sheet_of(const ScanReport& report) {
+  Sheet sheet;
+  sheet.command = "scan";
+  sheet.data = report.data;
+  add_top(report, sheet.add());
+  add_flips(report, sheet);
+  add_columns(report, sheet);
+  add_crosses(report, sheet);
+  SheetSection& end = sheet.add();
+  end.blank();
+  end.line("",
+           "A difference is not a wrong: columns that go with the label differ too, and "
+           "many tell the same thing. Look closer: fmd audit ... --attribute COLUMN");
+  return sheet;
 }
 
 }  // namespace fmd

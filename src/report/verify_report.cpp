@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "report/json.h"
-#include "report/text.h"
+#include "report/line.h"
 
 namespace fmd {
 namespace {
@@ -70,21 +70,24 @@ std::string to_json(const VerifyReport& r) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string screen(const VerifyReport& r) {
-  constexpr std::size_t kIndent = 31;
-  std::string out = fmt::format("receipt  {}\n", r.receipt);
-  out += fmt::format("written  {} by fmd {}, CPU kernel {}\n\n", r.written, r.version,
-                     r.kernel);
-  for (const Check& c : r.checks) {
-    const char* word = c.result == CheckResult::ok        ? "ok"
-                       : c.result == CheckResult::differs ? "DIFFERS"
-                                                          : "-";
-    out += fmt::format("  {:<8} {:<19} {}\n", word, c.what,
-                       text::wrap(c.detail, kIndent, kIndent));
-  }
+Sheet sheet_of(const VerifyReport& r) {
+  static const SheetColumns columns = sheet_columns("  {:8} {what:19} {detail:~}");
+  Sheet sheet;
+  sheet.command = "verify";
+  SheetSection& s = sheet.add();
+  s.line("receipt  ", r.receipt);
+  line(s, "written  ", "{} by fmd {}, CPU kernel {}", r.written, r.version, r.kernel);
+  s.blank();
+  for (const Check& c : r.checks)
+    s.row(columns, {c.result == CheckResult::ok        ? "ok"
+                    : c.result == CheckResult::differs ? "DIFFERS"
+                                                       : "-",
+                    c.what, c.detail});
+  s.blank();
   if (count_checks(r, CheckResult::unchecked) > 0)
-    out += "\n  -        could not be checked";
-  return out + fmt::format("\nverdict: {} (exit {})\n", verify_verdict(r), r.exit_code());
+    s.line("  -        ", "could not be checked");
+  line(s, "verdict: ", "{} (exit {})", verify_verdict(r), r.exit_code());
+  return sheet;
 }
 
 }  // namespace fmd

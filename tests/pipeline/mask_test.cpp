@@ -3,7 +3,7 @@
 
 #include "fmd/core/rng.h"
 #include "fmd/pipeline/audit.h"
-#include "fmd/report/audit_formats.h"
+#include "fmd/report/audit_report.h"
 #include "support/close.h"
 
 namespace fmd {
@@ -112,19 +112,20 @@ TEST(Mask, CountsStayWhereTotalsTellLittle) {
 TEST(Mask, EverySurfaceDoesIt) {
   const People p = people_of({700, 403, 7});
   const AuditReport report = audit(p);
-  EXPECT_NE(screen(report).find("g2 <10"), std::string::npos);
-  EXPECT_NE(screen(report).find("may be rounded"), std::string::npos);
-  EXPECT_EQ(screen(report).find("g2 7"), std::string::npos);
-  EXPECT_NE(markdown(report).find("| g2 | \\<10 | - |"), std::string::npos);
-  EXPECT_NE(csv(report).find("small,g2,selection_rate,,,,<10,fewer than 10 rows\n"),
-            std::string::npos);
-  EXPECT_EQ(csv(report).find("g2,tpr"), std::string::npos);
+  EXPECT_NE(screen(sheet_of(report)).find("g2 <10"), std::string::npos);
+  EXPECT_NE(screen(sheet_of(report)).find("may be rounded"), std::string::npos);
+  EXPECT_EQ(screen(sheet_of(report)).find("g2 7"), std::string::npos);
+  EXPECT_NE(markdown(sheet_of(report)).find("| g2 | \\<10 | - |"), std::string::npos);
+  EXPECT_NE(
+      csv(sheet_of(report)).find("small,g2,selection_rate,,,,<10,fewer than 10 rows\n"),
+      std::string::npos);
+  EXPECT_EQ(csv(sheet_of(report)).find("g2,tpr"), std::string::npos);
   AuditOptions open{.replicates = 50};
   open.include_rows = true;
   const AuditReport all = audit(p, open);
   EXPECT_EQ(json::parse(to_json(all))["attributes"][0]["groups"][2]["rows"], 7);
   EXPECT_EQ(json::parse(to_json(all))["attributes"][0]["groups"][1]["rows"], 403);
-  EXPECT_NE(screen(all).find("g2 7"), std::string::npos);
+  EXPECT_NE(screen(sheet_of(all)).find("g2 7"), std::string::npos);
   EXPECT_EQ(report.attributes[0].groups.groups[2].rows, 7);  // the library knows
 }
 
@@ -157,7 +158,16 @@ TEST(Mask, FewRowsOfALabelHideWhatTellsThem) {
     EXPECT_TRUE(measures[name]["value"].is_null()) << name;
     EXPECT_FALSE(measures[name].contains("comparisons")) << name;
   }
-  EXPECT_TRUE(measures["statistical_parity_difference"]["value"].is_number());
+  // Figures of all groups together tell them as well, if they look at labels.
+  for (const char* name :
+       {"worst_cell_accuracy", "unbiased_accuracy", "subgroup_fpr", "bias_amplification",
+        "between_group_entropy", "generalized_entropy", "aligned_gap"}) {
+    EXPECT_TRUE(measures[name]["value"].is_null()) << name;
+    EXPECT_EQ(measures[name]["reason"], "fewer than 10 rows of a label") << name;
+  }
+  for (const char* name :
+       {"statistical_parity_difference", "differential_fairness", "subgroup_selection"})
+    EXPECT_TRUE(measures[name]["value"].is_number()) << name;
 }
 
 TEST(Mask, SmallGroupsAreNotComparedWhateverTheTaskSays) {

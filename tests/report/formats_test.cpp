@@ -2,7 +2,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
-#include "fmd/report/audit_formats.h"
+#include "fmd/report/audit_report.h"
 #include "support/close.h"
 
 namespace fmd {
@@ -80,7 +80,7 @@ TEST(Limits, JudgeWhateverTheReportHas) {
 
 TEST(AuditCsv, HasOneLinePerFigureAndReadsBack) {
   const AuditReport report = made_up_report({});
-  const Table table = parse_csv(csv(report), "audit.csv", {});
+  const Table table = parse_csv(csv(sheet_of(report)), "audit.csv", {});
   EXPECT_EQ(table.columns.size(), 8U);
   const auto find = [&](const std::string& group, const std::string& measure) {
     for (Index row = 0; row < table.rows(); ++row)
@@ -104,7 +104,7 @@ TEST(AuditCsv, HasOneLinePerFigureAndReadsBack) {
 }
 
 TEST(AuditMarkdown, CellsCannotEndTheirTable) {
-  const std::string text = markdown(made_up_report({"demographic_parity=.1"}));
+  const std::string text = markdown(sheet_of(made_up_report({"demographic_parity=.1"})));
   EXPECT_NE(text.find("Fe\\|male"), std::string::npos) << text;
   EXPECT_NE(text.find("**FAIL, 1 limit, 1 failed**"), std::string::npos) << text;
   EXPECT_NE(text.find("0.200 [.150, .250]"), std::string::npos) << text;
@@ -128,8 +128,8 @@ TEST(AuditMarkdown, CellsCannotEndTheirTable) {
 
 TEST(AuditJunit, HasACasePerLimit) {
   const std::string text =
-      junit(made_up_report({"demographic_parity=.1", "demographic_parity=.2",
-                            "demographic_parity=.9", "co=.1"}));
+      junit(sheet_of(made_up_report({"demographic_parity=.1", "demographic_parity=.2",
+                                     "demographic_parity=.9", "co=.1"})));
   const auto count = [&](const std::string& part) {
     int found = 0;
     for (std::size_t at = text.find(part); at != std::string::npos;
@@ -146,6 +146,110 @@ TEST(AuditJunit, HasACasePerLimit) {
   EXPECT_GE(count("not read by the model"), 1);
 }
 
+// A group of 7 rows: what is told of the others is rounded, in every format.
+TEST(AuditJunit, IsMasked) {
+  AuditReport report = made_up_report({"npv_ratio=.96"});
+  Group few;
+  few.value = "few";
+  few.rows = 7;
+  report.attributes[0].groups.groups.push_back(few);
+  report.limits[0].lines[0].interval = {1.2345, 1.1234, 1.3456};
+  const std::string text = junit(sheet_of(report));
+  EXPECT_NE(text.find("1.230 [1.120, 1.350]"), std::string::npos) << text;
+  report.include_rows = true;
+  EXPECT_NE(junit(sheet_of(report)).find("1.234 [1.123, 1.346]"), std::string::npos);
+}
+
+TEST(Formats, MeasuresNameTheGroupOfTheirOwnSign) {
+  AuditReport report = made_up_report({});
+  GroupReport& groups = report.attributes[0].groups;
+  groups.groups[1].value = "below";
+  groups.groups.push_back(groups.groups[1]);
+  groups.groups[2].value = "above";
+  GroupMeasure gap;
+  gap.name = "statistical_parity_difference";
+  gap.by_name = true;
+  gap.comparisons = {{0, 1, gap.name, {-.2, -.3, -.1}}, {0, 2, gap.name, {.2, .1, .3}}};
+  gap.value = gap.comparisons[1].difference;
+  groups.measures = {gap};
+  report.shown = {gap.name};
+  const std::string text = screen(sheet_of(report));
+  EXPECT_NE(text.find("  statistical_parity_difference         .200 [.100, .300]          "
+                      "above\n"),
+            std::string::npos)
+      << text;
+}
+
+// Two groups, three groups and one that is too small, a flip test, ranges, limits and a
+// change: every kind of line, at its place.
+TEST(Formats, AScreenKeepsItsForm) {
+  AuditReport report = made_up_report({"demographic_parity=.1", "co=.5", "npv_ratio=.8"});
+  report.model = "m.safetensors", report.kind = "logistic", report.data = "d.csv";
+  report.seen = 3;
+  report.task.favorable = "yes";
+  report.accuracy = {.8, .79, .81};
+  report.log_loss = .4, report.calibration_error = .01;
+  AttributeAudit more = report.attributes[0];
+  report.attributes[0].name = report.attributes[0].groups.attribute = "sex";
+  more.name = more.groups.attribute = "race";
+  more.values = {"White", "Black", "Other"};
+  more.flip.emplace().co_large = {.04, .03, .05};
+  more.flip->large_values = 3, more.flip->worst = 1;
+  more.flip->cells = {{.from = 0, .to = 1, .rows = 400, .co = {.059, .058, .06}},
+                      {.from = 1, .to = 2, .rows = 400, .co = {.0001, .0001, .0002}}};
+  for (FlipCell& cell : more.flip->cells) cell.flip_rate = .1;
+  GroupReport& groups = more.groups;
+  groups.groups.push_back(groups.groups[0]);
+  groups.groups.push_back({.value = "Few",
+                           .rows = 50,
+                           .selection_rate = {},
+                           .tpr = {},
+                           .fpr = {},
+                           .accuracy = {},
+                           .rates = {}});
+  groups.groups[2].value = "Other";
+  groups.measures[0].comparisons.push_back({0, 2, "selection_rate", {-.3, -.4, -.2}});
+  groups.measures[0].widest = {1, 2, "selection_rate", {-.5, -.6, -.4}};
+  groups.measures[0].pairs = 3;
+  more.cuts = {30, 60};
+  report.attributes.push_back(more);
+  EXPECT_EQ(screen(sheet_of(report)),
+            R"(model  m.safetensors (logistic)   yes at p >= 0.50   favourable: yes
+data   d.csv, 800 rows, 3 of them seen in training
+reads  sex: no    race: no
+accuracy 80.0 % [79.0, 81.0]   log loss 0.400   calibration error 0.010
+
+FLIP TEST  one column changed, the rest kept      flip gap       answers change
+  sex      not read by the model: no flip test; see the groups
+  race     White -> Black                    0.059 [.058, .060]       10.0 %
+    worst  Black -> Other                    1e-04 [.000, .000]       10.0 %
+           mean, the 3 values with >= 100 rows 0.040     all pairs: --json
+
+GROUPS             rows  yes %               TPR % (positives)      FPR %
+sex
+  Male              400  25.0 [21.0, 29.5]        - (100)              -
+  Fe|male, "x"..    400  25.0 [21.0, 29.5]        - (100)              -
+  difference         .200 [.150, .250]    -                    -
+  ratio              .600 [.500, .700]
+race, against Male; intervals adjusted for 2 comparisons
+                   rows  yes %  difference            TPR % difference
+  Male              400   25.0                            -
+  Fe|male, "x"..    400   25.0  .200 [.150, .250]         - -
+  Other             400   25.0  -.300 [-.400, -.200]      - -
+  too few rows       50  Few 50
+  widest          .500 [.400, .600] Other 25.0 %, Fe|male, "x" <y> 25.0 %, of 3
+                  pairs
+  a range begins at its cut: 30, 60
+
+LIMITS (the whole interval must lie on one side)
+  demographic_parity:sex, "giv..  0.200 [.150, .250]   Fe|male, ".. FAIL
+  co:sex, "given" & <kept> <= .500 not read by the model: never a pass NOT ENOUGH
+  npv_ratio:sex, "given" & <ke..  0.900 [.850, .950]   Fe|male, ".. PASS
+note     1 group (50 rows) was not judged. No limit was set for the rest.
+verdict: FAIL, 3 limits, 1 failed, 1 without enough evidence (exit 1)
+)");
+}
+
 TEST(Formats, TheTableOfOneAttributeHasItsFlipGapAndRates) {
   AuditReport report = made_up_report({});
   AttributeAudit& sex = report.attributes[0];
@@ -154,7 +258,9 @@ TEST(Formats, TheTableOfOneAttributeHasItsFlipGapAndRates) {
   sex.flip->co = {.1, .09, .11};
   sex.flip->flip_rate = {.127, .12, .13};
   report.accuracy = {.8, .79, .81};
-  const std::string text = audit_table(report, "sex");
+  Sheet sheet;
+  sheet.sections.push_back(audit_table(report, "sex"));
+  const std::string text = screen(sheet);
   EXPECT_NE(
       text.find("accuracy                                   80.0 %     79.0 .. 81.0\n"),
       std::string::npos)
@@ -168,9 +274,11 @@ TEST(Formats, TheTableOfOneAttributeHasItsFlipGapAndRates) {
       text.find("difference                                0.200    0.150 .. 0.250\n"),
       std::string::npos)
       << text;
-  EXPECT_ERROR(audit_table(report, "age"), ErrorKind::bad_option, "no flip test of age");
+  EXPECT_ERROR((void)audit_table(report, "age"), ErrorKind::bad_option,
+               "no flip test of age");
   sex.flip.reset();
-  EXPECT_ERROR(audit_table(report, "sex"), ErrorKind::bad_option, "no flip test of sex");
+  EXPECT_ERROR((void)audit_table(report, "sex"), ErrorKind::bad_option,
+               "no flip test of sex");
 }
 
 }  // namespace

@@ -30,6 +30,24 @@ PreviousAudit with(const std::string& measure, double value, double half) {
   return result;
 }
 
+TEST(Baseline, FiguresSayWhomTheyAreAbout) {
+  const auto about = [](const char* measure, const char* second, const char* rate) {
+    return AuditFigure{.attribute = "sex",
+                       .measure = measure,
+                       .first = "a",
+                       .second = second,
+                       .rate = rate,
+                       .interval = {}}
+        .about();
+  };
+  EXPECT_EQ(about("co_worst", "b", ""), "a -> b");
+  EXPECT_EQ(about("equal_opportunity", "b", "tpr"), "a - b");
+  EXPECT_EQ(about("equalized_odds", "b", "fpr"), "a - b, fpr");
+  // Groups, although its name begins like that of a flip.
+  EXPECT_EQ(about("conditional_use_accuracy_difference", "b", "x"), "a - b");
+  EXPECT_EQ(about("worst_group_accuracy", "", ""), "a");
+}
+
 TEST(Baseline, ReadsWhateverMeasuresThereAre) {
   const PreviousAudit read =
       parse_audit(audit(kCo + R"(, "co_large": {"value": null, "reason": "undefined"},

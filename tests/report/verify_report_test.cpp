@@ -41,15 +41,15 @@ TEST(VerifyReport, TheVerdictNeedsMoreThanChecksums) {
   report.checks.push_back(
       {"repair", CheckResult::unchecked, "train.csv is not here", true});
   EXPECT_EQ(report.exit_code(), 3);
-  EXPECT_NE(screen(report).find("NOT ENOUGH"), std::string::npos);
+  EXPECT_NE(screen(sheet_of(report)).find("NOT ENOUGH"), std::string::npos);
   report.checks.push_back({"figures, test", CheckResult::ok, "12 numbers", true});
   EXPECT_EQ(report.exit_code(), 0);
-  EXPECT_NE(screen(report).find("could not be checked"), std::string::npos);
+  EXPECT_NE(screen(sheet_of(report)).find("could not be checked"), std::string::npos);
   report.checks.push_back({"undo", CheckResult::differs, "is of another model"});
   EXPECT_EQ(report.exit_code(), 1);
-  EXPECT_NE(screen(report).find("verdict: DIFFERS, 1 of 3 checked (exit 1)"),
+  EXPECT_NE(screen(sheet_of(report)).find("verdict: DIFFERS, 1 of 3 checked (exit 1)"),
             std::string::npos)
-      << screen(report);
+      << screen(sheet_of(report));
 }
 
 }  // namespace

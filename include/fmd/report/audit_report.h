@@ -14,6 +14,7 @@
 #include "fmd/report/mask.h"
 #include "fmd/report/match_report.h"
 #include "fmd/report/previous_audit.h"
+#include "fmd/report/sheet.h"
 
 namespace fmd {
 
@@ -96,12 +97,12 @@ struct AuditReport {
 // The audit as JSON text (2 blanks indent). Keys never change meaning; an undefined figure
 // is null with a reason beside it.
 [[nodiscard]] std::string to_json(const AuditReport& report);
-// The audit as a terminal screen, 80 columns, no colour.
-[[nodiscard]] std::string screen(const AuditReport& report);
+// The audit, masked, as it is shown: its sections, every figure, and a case per limit.
+[[nodiscard]] Sheet sheet_of(const AuditReport& report);
 // Accuracy, flip gap and selection rates of one attribute with two values, in the form that
 // the demo shows. Throws Error(bad_option) for an attribute that was not audited or has no
 // flip test.
-[[nodiscard]] std::string audit_table(const AuditReport& report,
-                                      const std::string& attribute);
+[[nodiscard]] SheetSection audit_table(const AuditReport& report,
+                                       const std::string& attribute);
 
 }  // namespace fmd

@@ -62,6 +62,6 @@ struct CompareReport {
 // compare.json, schema 1. Times are only in `run`.
 [[nodiscard]] std::string compare_json(const CompareReport& report, const RunNote& run);
 // One table for a terminal, 80 columns.
-[[nodiscard]] std::string screen(const CompareReport& report);
+[[nodiscard]] Sheet sheet_of(const CompareReport& report);
 
 }  // namespace fmd

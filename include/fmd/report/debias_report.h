@@ -130,9 +130,9 @@ struct RunNote {
 // [candidates, 1].
 [[nodiscard]] std::string path_json(const DebiasReport& report);
 // The debias command's screen.
-[[nodiscard]] std::string screen(const DebiasReport& report);
+[[nodiscard]] Sheet sheet_of(const DebiasReport& report);
 // Only the table before | repaired | controls, for the demo.
-[[nodiscard]] std::string repair_table(const DebiasReport& report);
+[[nodiscard]] SheetSection repair_table(const DebiasReport& report);
 // "What this does not say", from the figures.
 [[nodiscard]] std::string caveats(const DebiasReport& report);
 

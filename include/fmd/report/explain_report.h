@@ -7,6 +7,7 @@
 #include "fmd/data/task.h"
 #include "fmd/influence/ranking.h"
 #include "fmd/influence/refit.h"
+#include "fmd/report/sheet.h"
 
 namespace fmd {
 
@@ -47,9 +48,9 @@ struct ExplainReport {
   [[nodiscard]] bool other_rows() const { return known >= 0 && known < train_rows; }
 };
 
-[[nodiscard]] std::string screen(const ExplainReport& report);
+[[nodiscard]] Sheet sheet_of(const ExplainReport& report);
 // The cells and the check of one measure, in the form that the demo shows.
-[[nodiscard]] std::string explain_table(const ExplainReport& report, std::size_t measure);
+[[nodiscard]] SheetSection explain_table(const ExplainReport& report, std::size_t measure);
 [[nodiscard]] std::string to_json(const ExplainReport& report);
 
 }  // namespace fmd

@@ -19,6 +19,7 @@ struct AuditFigure {
   Index comparisons = 1;  // that its interval is adjusted for
 
   [[nodiscard]] std::string about() const;  // "Male - Female, tpr"
+  [[nodiscard]] std::string name() const;   // "equal_opportunity:sex Male - Female"
 };
 
 // What is kept of an audit.json.

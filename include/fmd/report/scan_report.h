@@ -73,6 +73,6 @@ struct ScanReport {
 };
 
 [[nodiscard]] std::string to_json(const ScanReport& report);
-[[nodiscard]] std::string screen(const ScanReport& report);
+[[nodiscard]] Sheet sheet_of(const ScanReport& report);
 
 }  // namespace fmd

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fmd/core/types.h"
+#include "fmd/report/sheet.h"
 
 namespace fmd {
 
@@ -33,6 +34,6 @@ struct VerifyReport {
 
 [[nodiscard]] std::string to_string(CheckResult result);  // "ok" | "differs" | "unchecked"
 [[nodiscard]] std::string to_json(const VerifyReport& report);
-[[nodiscard]] std::string screen(const VerifyReport& report);
+[[nodiscard]] Sheet sheet_of(const VerifyReport& report);
 
 }  // namespace fmd
