@@ -76,6 +76,16 @@ PairPlan flip_plan(const Attribute& attribute, std::span<const Index> rows) {
   return plan;
 }
 
+Table flipped_rows(const Table& table, const Attribute& attribute, const PairPlan& plan) {
+  Table result = select(table, plan.row);
+  for (std::size_t which = 0; which < attribute.columns.size(); ++which) {
+    for (Column& column : result.columns)
+      if (column.name == attribute.columns[which])
+        set_cells(attribute, which, plan, column);
+  }
+  return result;
+}
+
 Table flipped_table(const Table& table, const Attribute& attribute, const PairPlan& plan) {
   for (const char* name : {"fmd_row", "fmd_from", "fmd_to"}) {
     if (table.find(name) == nullptr) continue;
@@ -83,12 +93,7 @@ Table flipped_table(const Table& table, const Attribute& attribute, const PairPl
                 fmt::format("{}: already has a column \"{}\"", table.source, name),
                 "give the original table, not one that was made by flipping");
   }
-  Table result = select(table, plan.row);
-  for (std::size_t which = 0; which < attribute.columns.size(); ++which) {
-    for (Column& column : result.columns)
-      if (column.name == attribute.columns[which])
-        set_cells(attribute, which, plan, column);
-  }
+  Table result = flipped_rows(table, attribute, plan);
   add_plan_columns(attribute, plan, result);
   return result;
 }

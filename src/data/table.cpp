@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -109,6 +110,10 @@ Index Lines::operator[](Index row) const {
   return run.line + (row - run.row);
 }
 
+Index TensorColumn::size() const {
+  return std::accumulate(shape.begin(), shape.end(), Index{1}, std::multiplies<>());
+}
+
 Index Table::rows() const { return columns.empty() ? line.size() : columns.front().rows(); }
 
 const Column* Table::find(std::string_view name) const {
@@ -152,6 +157,16 @@ Table select(const Table& table, std::span<const Index> rows) {
         to.missing += to.codes.back() < 0 ? 1 : 0;
       }
     }
+  }
+  for (const TensorColumn& from : table.tensors) {
+    TensorColumn& to = result.tensors.emplace_back(from);
+    to.read = [read = from.read, all = std::vector<Index>(rows.begin(), rows.end())](
+                  std::span<const Index> wanted, float* into) {
+      std::vector<Index> source;
+      source.reserve(wanted.size());
+      for (const Index row : wanted) source.push_back(all[to_size(row)]);
+      read(source, into);
+    };
   }
   if (!table.line.empty()) {
     for (const Index row : rows) result.line.push_back(table.line[row]);

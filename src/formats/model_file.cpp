@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/safetensors.h"
+#include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
 #include "formats/recognise.h"
 
@@ -142,11 +143,10 @@ void read_head(const Safetensors& file, const std::string& source, Model& model)
     const auto w =
         finite_numbers(file, tensor_name(layers, l, "weight"), {outputs, inputs}, source);
     const auto b = finite_numbers(file, tensor_name(layers, l, "bias"), {outputs}, source);
-    for (Index k = 0; k < outputs; ++k) {
-      const auto row = w.begin() + k * inputs;
-      theta.insert(theta.end(), row, row + inputs);
-      theta.push_back(b[static_cast<std::size_t>(k)]);
-    }
+    const Vector layer = LinearHead(inputs, outputs)
+                             .from(Eigen::Map<const Matrix>(w.data(), outputs, inputs),
+                                   Eigen::Map<const Vector>(b.data(), outputs));
+    theta.insert(theta.end(), layer.begin(), layer.end());
   }
   model.head = make_head(std::move(widths), shape.activation);
   model.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Index>(theta.size()));
@@ -189,6 +189,25 @@ TrainingNote read_note(const std::string& text, const std::string& source) {
   return note;
 }
 
+constexpr std::size_t kFirstBytes = 65536;  // that a format may look at
+
+class NativeFile final : public ModelFile {
+ public:
+  explicit NativeFile(FileSet files)
+      : ModelFile(std::move(files)),
+        model_(parse_model(bytes(), path().filename().string())) {}
+  [[nodiscard]] const Model& model() const override { return model_; }
+  // The file is written anew: a model that was stored as F32 becomes F64.
+  [[nodiscard]] Patch patch(const Model& changed) const override {
+    Model now = fmd::with_theta(model_, changed.theta);
+    now.task = changed.task;
+    return {difference("", bytes(), model_bytes(now)), {}};
+  }
+
+ private:
+  Model model_;
+};
+
 }  // namespace
 
 Model parse_model(std::span<const std::uint8_t> bytes, const std::string& source) {
@@ -197,7 +216,7 @@ Model parse_model(std::span<const std::uint8_t> bytes, const std::string& source
   require_own_format(file, source);
   Model model;
   model.task = task_from_json(metadata(file, "fmd.task", source), source);
-  model.backbone = std::make_shared<const TableBackbone>(
+  model.backbone = std::make_shared<const EncoderBackbone>(
       Encoder::from_json(metadata(file, "fmd.encoder", source), source));
   model.note = read_note(metadata(file, "fmd.training", source), source);
   model.note.row_hashes = read_hashes(file, source);
@@ -205,14 +224,48 @@ Model parse_model(std::span<const std::uint8_t> bytes, const std::string& source
   return model;
 }
 
-Model open_model(const std::filesystem::path& path) {
-  const FileView file = FileView::open(path);
-  return parse_model(file.bytes(), path.filename().string());
+std::unique_ptr<ModelSource> ModelFile::with_theta(const Vector& theta) const {
+  return std::make_unique<ModelInMemory>(fmd::with_theta(model(), theta));
+}
+
+const ModelFormats& model_formats() {
+  static const ModelFormats formats = {
+      {"native",
+       [](const std::filesystem::path&, std::span<const std::uint8_t> first) {
+         return first.size() > 8 && first[8] == '{';
+       },
+       [](FileSet files) -> std::unique_ptr<ModelFile> {
+         return std::make_unique<NativeFile>(std::move(files));
+       }}};
+  return formats;
+}
+
+std::unique_ptr<ModelFile> open_model_file(const std::filesystem::path& path,
+                                           const ModelFormats& formats) {
+  return open_model_file(FileSet::open(path), formats);
+}
+
+std::unique_ptr<ModelFile> open_model_file(FileSet files, const ModelFormats& formats) {
+  const std::span<const std::uint8_t> bytes = files.bytes();
+  const auto first = bytes.first(std::min(bytes.size(), kFirstBytes));
+  for (const ModelFormat& format : formats)
+    if (format.recognises(files.path(), first)) return format.open(std::move(files));
+  require_safetensors(bytes, files.source());
+  return std::make_unique<NativeFile>(std::move(files));
+}
+
+Model open_model(const std::filesystem::path& path, const ModelFormats& formats) {
+  return open_model_file(path, formats)->model();
 }
 
 Bytes model_bytes(const Model& model) {
   const std::vector<Index> widths = model.head->widths();
-  const std::size_t layers = widths.size() - 1;
+  const std::vector<HeadLayer> all = layers_of(*model.head);
+  const std::size_t layers = all.size();
+  if (model.head->linear() && !all[0].head.whole())
+    throw Error(ErrorKind::unsupported,
+                "a native model file holds every weight and intercept of its head",
+                "write the model in the format that it came from");
   std::vector<Matrix> weights(layers);
   std::vector<std::vector<double>> biases(layers);
   std::vector<std::int64_t> hashes;
@@ -222,7 +275,7 @@ Bytes model_bytes(const Model& model) {
   Safetensors file;
   file.metadata = {{"fmd.format", kFormat},
                    {"fmd.task", to_json(model.task)},
-                   {"fmd.encoder", model.backbone->encoder().to_json()},
+                   {"fmd.encoder", encoder_of(*model.backbone).to_json()},
                    {"fmd.training", note_json(model.note)}};
   if (const auto* head = dynamic_cast<const MlpHead*>(model.head.get())) {
     const std::vector<Index> hidden(widths.begin() + 1, widths.end() - 1);
@@ -230,15 +283,15 @@ Bytes model_bytes(const Model& model) {
         Json{{"activation", to_string(head->activation())}, {"hidden", hidden}}.dump();
   }
   file.tensors = {{kHashes, tensor_view(hashes, {static_cast<Index>(hashes.size())})}};
-  const double* from = model.theta.data();
   for (std::size_t l = 0; l < layers; ++l) {
-    const Index inputs = widths[l], outputs = widths[l + 1];
-    const Eigen::Map<const Matrix> rows(from, outputs, inputs + 1);
-    weights[l] = rows.leftCols(inputs);
-    for (Index k = 0; k < outputs; ++k) biases[l].push_back(rows(k, inputs));
+    const auto& [start, layer] = all[l];
+    const Vector theta = model.theta.segment(start, layer.parameters());
+    const Vector bias = layer.b(theta);
+    weights[l] = layer.W(theta);
+    biases[l].assign(bias.begin(), bias.end());
     file.tensors[tensor_name(layers, l, "weight")] = tensor_view(weights[l]);
-    file.tensors[tensor_name(layers, l, "bias")] = tensor_view(biases[l], {outputs});
-    from += rows.size();
+    file.tensors[tensor_name(layers, l, "bias")] =
+        tensor_view(biases[l], {layer.outputs()});
   }
   return file.write();
 }

@@ -1,6 +1,5 @@
 #include "fmd/formats/undo.h"
 
-#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -11,90 +10,46 @@
 namespace fmd {
 namespace {
 
-constexpr std::string_view kMagic = "fmd undo 1\n";
-constexpr std::uint64_t kJoin = 24;  // bytes that a range costs: nearer ranges are joined
-
-// `length` bytes of the new file at `offset` were old[from, from + old_length).
-struct UndoRange {
-  std::uint64_t offset, length, from, old_length;
-};
-
-std::uint64_t common(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) {
-  const auto n = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
-  return static_cast<std::uint64_t>(
-      std::mismatch(a.begin(), a.begin() + n, b.begin()).first - a.begin());
-}
-
-// Bytes at the end that agree, at most `most`.
-std::uint64_t common_end(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b,
-                         std::uint64_t most) {
-  std::uint64_t n = 0;
-  while (n < most && a[a.size() - 1 - n] == b[b.size() - 1 - n]) ++n;
-  return n;
-}
-
-std::vector<UndoRange> same_length_ranges(std::span<const std::uint8_t> original,
-                                          std::span<const std::uint8_t> changed) {
-  std::vector<UndoRange> ranges;
-  for (std::uint64_t i = 0; i < changed.size(); ++i) {
-    if (original[i] == changed[i]) continue;
-    if (!ranges.empty() && i - (ranges.back().offset + ranges.back().length) < kJoin) {
-      ranges.back().length = ranges.back().old_length = i + 1 - ranges.back().offset;
-    } else {
-      ranges.push_back({i, 1, i, 1});
-    }
-  }
-  return ranges;
-}
-
-std::vector<UndoRange> find_ranges(std::span<const std::uint8_t> original,
-                                   std::span<const std::uint8_t> changed) {
-  if (original.size() == changed.size()) return same_length_ranges(original, changed);
-  const std::uint64_t shorter = std::min(original.size(), changed.size());
-  const std::uint64_t first = common(original, changed);
-  const std::uint64_t last = common_end(original, changed, shorter - first);
-  return {{first, changed.size() - first - last, first, original.size() - first - last}};
-}
+constexpr std::string_view kMagic = "fmd undo 1\n", kSeveral = "fmd undo 2\n";
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(ErrorKind::bad_model, fmt::format("undo: {}", what),
               "the undo file is damaged: take it from a backup");
 }
 
-}  // namespace
-
-Bytes make_undo(std::span<const std::uint8_t> original,
-                std::span<const std::uint8_t> changed) {
-  ByteWriter out;
-  out.put_raw(kMagic.data(), kMagic.size());
-  out.put(sha256(changed));
-  out.put(sha256(original));
-  out.put(static_cast<std::uint64_t>(original.size()));
-  const auto ranges = find_ranges(original, changed);
-  out.put(static_cast<std::uint64_t>(ranges.size()));
-  for (const UndoRange& range : ranges) {
-    out.put(range.offset);
-    out.put(range.length);
-    out.put_array(original.subspan(range.from, range.old_length));
-  }
-  return out.take();
-}
-
-Bytes apply_undo(std::span<const std::uint8_t> undo,
-                 std::span<const std::uint8_t> changed) {
-  ByteReader in(undo, "undo");
+std::string take_magic(ByteReader& in) {
   std::string magic(kMagic.size(), '\0');
   in.get_raw(magic.data(), magic.size());
-  if (magic != kMagic) damaged("this is not an undo file");
-  const auto hash_changed = in.get<Hash>();
+  if (magic != kMagic && magic != kSeveral) damaged("this is not an undo file");
+  return magic;
+}
+
+void put_ranges(std::span<const std::uint8_t> original,
+                std::span<const std::uint8_t> changed, ByteWriter& out) {
+  out.put(sha256(original));
+  out.put(static_cast<std::uint64_t>(original.size()));
+  // What turns the new file back.
+  const std::vector<FilePatch> ranges = difference("", changed, original);
+  out.put(static_cast<std::uint64_t>(ranges.size()));
+  for (const FilePatch& range : ranges) {
+    out.put(static_cast<std::uint64_t>(range.offset));
+    out.put(static_cast<std::uint64_t>(range.length));
+    out.put_array(std::span<const std::uint8_t>(range.bytes));
+  }
+}
+
+void require_changed(const Hash& hash, std::span<const std::uint8_t> changed) {
+  if (sha256(changed) == hash) return;
+  throw Error(ErrorKind::wrong_model,
+              "undo: the model is not the file that this undo file belongs to",
+              "give the file that debias wrote, unchanged");
+}
+
+Bytes take_ranges(ByteReader& in, std::size_t undo_size,
+                  std::span<const std::uint8_t> changed) {
   const auto hash_original = in.get<Hash>();
   const auto length = in.get<std::uint64_t>();
-  if (sha256(changed) != hash_changed) {
-    throw Error(ErrorKind::wrong_model,
-                "undo: the model is not the file that this undo file belongs to",
-                "give the file that debias wrote, unchanged");
-  }
-  if (length > changed.size() + undo.size()) damaged("the original's length is impossible");
+  if (length > changed.size() + undo_size) damaged("the original's length is impossible");
   Bytes original;
   std::uint64_t at = 0;
   for (auto count = in.get<std::uint64_t>(); count > 0; --count) {
@@ -110,10 +65,66 @@ Bytes apply_undo(std::span<const std::uint8_t> undo,
   }
   original.insert(original.end(), changed.begin() + static_cast<std::ptrdiff_t>(at),
                   changed.end());
-  if (in.left() != 0) damaged("there are bytes after the end");
   if (original.size() != length || sha256(original) != hash_original)
     damaged("the restored file is not the original");
   return original;
+}
+
+}  // namespace
+
+Bytes make_undo(std::span<const std::uint8_t> original,
+                std::span<const std::uint8_t> changed) {
+  ByteWriter out;
+  out.put_raw(kMagic.data(), kMagic.size());
+  out.put(sha256(changed));
+  put_ranges(original, changed, out);
+  return out.take();
+}
+
+Bytes make_undo(const NamedBytes& original, const NamedBytes& changed) {
+  if (changed.size() == 1 && changed.contains("") && original.contains(""))
+    return make_undo(original.at(""), changed.at(""));
+  ByteWriter out;
+  out.put_raw(kSeveral.data(), kSeveral.size());
+  out.put(static_cast<std::uint64_t>(changed.size()));
+  for (const auto& [name, bytes] : changed) {
+    const auto before = original.find(name);
+    const bool added = before == original.end();
+    out.put_text(name);
+    out.put(static_cast<std::uint8_t>(added ? 1 : 0));
+    out.put(sha256(bytes));
+    if (!added) put_ranges(before->second, bytes, out);
+  }
+  return out.take();
+}
+
+std::map<std::string, Bytes> apply_undo(std::span<const std::uint8_t> undo,
+                                        const NamedBytes& changed) {
+  ByteReader in(undo, "undo");
+  const bool several = take_magic(in) == kSeveral;
+  std::map<std::string, Bytes> files;
+  for (auto count = several ? in.get<std::uint64_t>() : 1; count > 0; --count) {
+    const std::string name = several ? in.get_text() : "";
+    const bool added = several && in.get<std::uint8_t>() != 0;
+    const auto found = changed.find(name);
+    if (found == changed.end()) {
+      throw Error(ErrorKind::wrong_model,
+                  fmt::format("undo: the model has no file \"{}\"", name),
+                  "give the files that debias wrote, unchanged");
+    }
+    require_changed(in.get<Hash>(), found->second);
+    if (!added && !files.emplace(name, take_ranges(in, undo.size(), found->second)).second)
+      damaged(fmt::format("the file \"{}\" appears twice", name));
+  }
+  if (in.left() != 0) damaged("there are bytes after the end");
+  return files;
+}
+
+Bytes apply_undo(std::span<const std::uint8_t> undo,
+                 std::span<const std::uint8_t> changed) {
+  std::map<std::string, Bytes> files = apply_undo(undo, {{"", changed}});
+  if (!files.contains("")) damaged("it holds no model");
+  return std::move(files.at(""));
 }
 
 }  // namespace fmd

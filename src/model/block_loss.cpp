@@ -80,6 +80,20 @@ double softmax_block(const Rows& rows, Index first, Matrix& z) {
 
 }  // namespace
 
+void link_probabilities(Link link, const Matrix& z, Eigen::Ref<Matrix> p) {
+  if (link == Link::softmax || link == Link::sigmoid) return block_probabilities(z, p);
+  if (link == Link::one_vs_rest) {
+    Matrix each(z.rows(), z.cols()), rest(z.rows(), z.cols());
+    kernels::sigmoid(z.data(), z.size(), each.data(), rest.data());
+    p = each.array().colwise() / each.rowwise().sum().array();
+  } else if (z.cols() > 1) {
+    p = z;
+  } else {
+    p.col(0) = 1 - z.col(0).array();
+    p.col(1) = z.col(0);
+  }
+}
+
 void block_probabilities(const Matrix& z, Eigen::Ref<Matrix> p) {
   const Index n = z.rows(), outputs = z.cols();
   if (outputs == 1) {

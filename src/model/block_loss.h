@@ -4,12 +4,15 @@
 
 #include "core/internal.h"
 #include "fmd/core/types.h"
+#include "fmd/model/head.h"
 #include "fmd/model/rows.h"
 
 // The functions of fmd/model/loss.h for whole blocks of logits at once.
 namespace fmd::internal {
 
 // p = probabilities of all classes for a block's logits (rows x outputs -> rows x classes).
+void link_probabilities(Link link, const Matrix& z, Eigen::Ref<Matrix> p);
+// The same for softmax and sigmoid, which the number of outputs tells apart.
 void block_probabilities(const Matrix& z, Eigen::Ref<Matrix> p);
 
 // Turns a block's logits into d(w L) / dz in place and returns sum_i w_i L_i over entries

@@ -1,6 +1,8 @@
 #include "fmd/model/cut.h"
 
 #include "core/check.h"
+#include "core/index.h"
+#include "fmd/core/bytes.h"
 #include "fmd/model/mlp_head.h"
 
 namespace fmd {
@@ -41,20 +43,29 @@ class LayersBackbone final : public Backbone {
   [[nodiscard]] Index cols() const override {
     return head_.widths()[static_cast<std::size_t>(layer_)];
   }
-  [[nodiscard]] const Encoder& encoder() const override { return base_->encoder(); }
-  [[nodiscard]] bool reads(const Attribute& attribute) const override {
-    return base_->reads(attribute);
+  [[nodiscard]] Hash hash() const override {
+    const Hash below = base_->hash();
+    ByteWriter all;
+    all.put_raw(below.data(), below.size());
+    all.put(static_cast<std::int32_t>(head_.activation()));
+    all.put_array(std::span<const Index>(head_.widths()).first(at(layer_) + 1));
+    all.put_array(std::span<const double>(theta_.data(), at(theta_.size())));
+    return sha256(all.take());
   }
-  [[nodiscard]] std::unique_ptr<Features> features(const Table& table,
+  [[nodiscard]] const InputSchema& inputs() const override { return base_->inputs(); }
+  [[nodiscard]] bool concurrent() const override { return base_->concurrent(); }
+  [[nodiscard]] bool flips_features() const override { return base_->flips_features(); }
+  [[nodiscard]] std::unique_ptr<Features> features(const Inputs& inputs,
                                                    std::span<const Index> rows,
                                                    const Exec& exec) const override {
-    return run(base_->features(table, rows, exec), exec);
+    return run(base_->features(inputs, rows, exec), exec);
   }
-  [[nodiscard]] std::unique_ptr<Features> of_encoded(std::unique_ptr<Features> encoded,
-                                                     const Exec& exec) const override {
-    return run(base_->of_encoded(std::move(encoded), exec), exec);
+  [[nodiscard]] const Backbone& kept() const override { return base_->kept(); }
+  [[nodiscard]] std::unique_ptr<Features> of_kept(std::unique_ptr<Features> X,
+                                                  const Exec& exec) const override {
+    return run(base_->of_kept(std::move(X), exec), exec);
   }
-  [[nodiscard]] std::unique_ptr<Features> flipped(const Features& X,
+  [[nodiscard]] std::unique_ptr<Features> flipped(const Inputs* inputs, const Features& X,
                                                   const Attribute& attribute,
                                                   const PairPlan& plan,
                                                   const Exec& exec) const override {
@@ -62,7 +73,7 @@ class LayersBackbone final : public Backbone {
     if (own == nullptr)
       throw Error(ErrorKind::bad_shape,
                   "flipped: the features were not made by this backbone");
-    return run(base_->flipped(own->below(), attribute, plan, exec), exec);
+    return run(base_->flipped(inputs, own->below(), attribute, plan, exec), exec);
   }
 
  private:
@@ -77,8 +88,8 @@ class LayersBackbone final : public Backbone {
       Eigen::Map<Eigen::MatrixXf>(values.data() + b * kBlockRows * width, width, a.rows()) =
           a.transpose().cast<float>();
     });
-    return std::make_unique<LayerFeatures>(make_dense(std::move(values), rows, width),
-                                           std::move(below));
+    auto made = keep_offset(make_dense(std::move(values), rows, width), *below);
+    return std::make_unique<LayerFeatures>(std::move(made), std::move(below));
   }
 
   std::shared_ptr<const Backbone> base_;

@@ -5,7 +5,6 @@
 
 #include "core/check.h"
 #include "core/index.h"
-#include "fmd/data/encoder.h"
 
 namespace fmd {
 namespace {
@@ -191,6 +190,41 @@ class PaddedFeatures final : public Features {
   std::shared_ptr<const void> keeper_;
 };
 
+// Another matrix of features, with an offset for the logits.
+class OffsetFeatures final : public Features {
+ public:
+  OffsetFeatures(std::unique_ptr<Features> X, std::vector<double> offset, Index outputs)
+      : X_(std::move(X)), offset_(std::move(offset)), outputs_(outputs) {}
+
+  [[nodiscard]] Index rows() const override { return X_->rows(); }
+  [[nodiscard]] Index cols() const override { return X_->cols(); }
+
+  [[nodiscard]] FeatureBlock block(Index b, Scratch& scratch) const override {
+    FeatureBlock block = X_->block(b, scratch);
+    block.offset = offset_.data() + b * kBlockRows * outputs_;
+    block.outputs = outputs_;
+    return block;
+  }
+
+  [[nodiscard]] FeatureBlock gather(std::span<const Index> rows,
+                                    Scratch& scratch) const override {
+    FeatureBlock block = X_->gather(rows, scratch);
+    scratch.offset.clear();
+    for (const Index row : rows) {
+      const auto from = offset_.begin() + row * outputs_;
+      scratch.offset.insert(scratch.offset.end(), from, from + outputs_);
+    }
+    block.offset = scratch.offset.data();
+    block.outputs = outputs_;
+    return block;
+  }
+
+ private:
+  std::unique_ptr<Features> X_;
+  std::vector<double> offset_;
+  Index outputs_;
+};
+
 // Kernels index by column without looking and rely on ascending order.
 void check_row(const CsrRows& csr, Index row) {
   const Index from = csr.start[at(row)], to = csr.start[at(row) + 1];
@@ -283,6 +317,31 @@ std::unique_ptr<Features> make_sparse(CsrRows rows) {
   return std::make_unique<SparseFeatures>(std::move(rows));
 }
 
+std::unique_ptr<Features> make_offset(std::unique_ptr<Features> X,
+                                      std::vector<double> offset, Index outputs) {
+  require_size("features", "offset", std::ssize(offset), X->rows() * outputs);
+  return std::make_unique<OffsetFeatures>(std::move(X), std::move(offset), outputs);
+}
+
+std::unique_ptr<Features> keep_offset(std::unique_ptr<Features> X, const Features& from,
+                                      std::span<const Index> rows) {
+  Scratch scratch;
+  if (from.rows() == 0) return X;
+  const Index outputs = from.block(0, scratch).outputs;
+  if (outputs == 0) return X;
+  const Index count = rows.empty() ? from.rows() : std::ssize(rows);
+  std::vector<double> offset;
+  for (Index first = 0; first < count; first += kBlockRows) {
+    const FeatureBlock block =
+        rows.empty()
+            ? from.block(first / kBlockRows, scratch)
+            : from.gather(rows.subspan(at(first), at(std::min(kBlockRows, count - first))),
+                          scratch);
+    offset.insert(offset.end(), block.offset, block.offset + block.rows * outputs);
+  }
+  return make_offset(std::move(X), std::move(offset), outputs);
+}
+
 std::unique_ptr<Features> make_patched(const Features& base, std::span<const Index> rows,
                                        const FeaturePatch& patch,
                                        std::span<const std::int32_t> to) {
@@ -304,9 +363,9 @@ std::unique_ptr<Features> make_patched(const Features& base, std::span<const Ind
     for (Index i = 0; i < block.rows; ++i)
       patch_row(block, i, patch, patch.entries[at(to[first + at(i)])], sparse);
   }
-  if (is_dense)
-    return make_dense(std::move(dense), static_cast<Index>(rows.size()), base.cols());
-  return make_sparse(std::move(sparse));
+  auto made = is_dense ? make_dense(std::move(dense), std::ssize(rows), base.cols())
+                       : make_sparse(std::move(sparse));
+  return rows.empty() ? std::move(made) : keep_offset(std::move(made), base, rows);
 }
 
 }  // namespace fmd

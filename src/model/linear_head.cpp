@@ -107,29 +107,159 @@ void sparse_vjp(const FeatureBlock& block, const double* h, Index outputs, Vecto
   Eigen::Map<Matrix>(into.data(), outputs, block.cols + 1) += sum.transpose();
 }
 
-}  // namespace
-
-LinearHead::LinearHead(Index inputs, Index outputs) : inputs_(inputs), outputs_(outputs) {
-  require_option(inputs >= 0, "linear head", "inputs", inputs, ">= 0");
-  require_option(outputs >= 1, "linear head", "outputs", outputs, ">= 1");
+// With one class for each feature.
+void class_logits(const FeatureBlock& block, const std::vector<std::int32_t>& output_of,
+                  const double* theta, Index outputs, double* z) {
+  for (Index i = 0; i < block.rows; ++i) {
+    double* row = z + i * outputs;
+    for (Index e = block.start[at(i)]; e < block.start[at(i) + 1]; ++e) {
+      const std::int32_t j = block.column[at(e)];
+      row[output_of[at(j)]] += value_of(block, e) * theta[j];
+    }
+  }
 }
 
-void LinearHead::logits(const FeatureBlock& block, const Vector& theta, Matrix& z,
-                        Tape*) const {
+void class_vjp(const FeatureBlock& block, const std::vector<std::int32_t>& output_of,
+               const double* h, Index outputs, double* into) {
+  for (Index i = 0; i < block.rows; ++i) {
+    const double* row = h + i * outputs;
+    for (Index e = block.start[at(i)]; e < block.start[at(i) + 1]; ++e) {
+      const std::int32_t j = block.column[at(e)];
+      into[j] += value_of(block, e) * row[output_of[at(j)]];
+    }
+  }
+}
+
+// The same for a whole head's parameters.
+void whole_logits(const FeatureBlock& block, const Vector& theta, Index outputs,
+                  double* z) {
+  if (block.sparse()) return sparse_logits(block, theta, outputs, z);
+  kernels::dense_logits(block.dense, block.rows, block.cols, theta.data(), outputs, z);
+}
+
+void whole_vjp(const FeatureBlock& block, const double* h, Index outputs, Vector& into) {
+  if (block.sparse()) return sparse_vjp(block, h, outputs, into);
+  kernels::dense_vjp(block.dense, block.rows, block.cols, h, outputs, into.data());
+}
+
+}  // namespace
+
+LinearHead::LinearHead(Index inputs, Index outputs, LinearHeadOptions options)
+    : inputs_(inputs), outputs_(outputs), options_(std::move(options)) {
+  require_option(inputs >= 0, "linear head", "inputs", inputs, ">= 0");
+  require_option(outputs >= 1, "linear head", "outputs", outputs, ">= 1");
+  const bool one = link() == Link::sigmoid, any = link() == Link::identity;
+  require_option(any || one == (outputs == 1), "linear head", "link", to_string(link()),
+                 one ? "for one output" : "for several outputs");
+  if (options_.output_of.empty()) return;
+  require_size("linear head", "output_of", std::ssize(options_.output_of), inputs);
+  for (const std::int32_t output : options_.output_of)
+    require_option(output >= 0 && output < outputs, "linear head", "output_of", output,
+                   "an output's number");
+}
+
+Index LinearHead::parameters() const {
+  return (options_.output_of.empty() ? inputs_ * outputs_ : inputs_) +
+         (options_.intercept ? outputs_ : 0);
+}
+
+Index LinearHead::weight(Index output, Index feature) const {
+  if (!options_.output_of.empty())
+    return options_.output_of[at(feature)] == output ? feature : -1;
+  return output * (inputs_ + (options_.intercept ? 1 : 0)) + feature;
+}
+
+Index LinearHead::intercept(Index output) const {
+  if (!options_.intercept) return -1;
+  return options_.output_of.empty() ? output * (inputs_ + 1) + inputs_ : inputs_ + output;
+}
+
+std::vector<Index> LinearHead::intercepts() const {
+  std::vector<Index> places;
+  for (Index k = 0; k < outputs_ && options_.intercept; ++k) places.push_back(intercept(k));
+  return places;
+}
+
+std::vector<Index> LinearHead::places() const {
+  std::vector<Index> places(at(parameters()));
+  for (Index k = 0; k < outputs_; ++k) {
+    for (Index j = 0; j < inputs_; ++j)
+      if (const Index own = weight(k, j); own >= 0) places[at(own)] = k * (inputs_ + 1) + j;
+    if (options_.intercept) places[at(intercept(k))] = k * (inputs_ + 1) + inputs_;
+  }
+  return places;
+}
+
+const Vector& LinearHead::expand(const Vector& theta, Vector& spare) const {
+  require_size("linear head", "theta", theta.size(), parameters());
+  if (whole()) return theta;
+  const std::vector<Index> to = places();
+  spare.setZero(outputs_ * (inputs_ + 1));
+  for (std::size_t i = 0; i < to.size(); ++i) spare[to[i]] = theta[static_cast<Index>(i)];
+  return spare;
+}
+
+Vector LinearHead::shrink(Vector all) const {
+  require_size("linear head", "a whole head's theta", all.size(), outputs_ * (inputs_ + 1));
+  if (whole()) return all;
+  return all(places());
+}
+
+Matrix LinearHead::shrink_both(Matrix all) const {
+  require_size("linear head", "a whole head's matrix", all.rows(),
+               outputs_ * (inputs_ + 1));
+  if (whole()) return all;
+  const std::vector<Index> own = places();
+  return all(own, own);
+}
+
+Matrix LinearHead::W(const Vector& theta) const {
+  Vector spare;
+  const Vector& all = expand(theta, spare);
+  return Eigen::Map<const Matrix>(all.data(), outputs_, inputs_ + 1).leftCols(inputs_);
+}
+
+Vector LinearHead::b(const Vector& theta) const {
+  Vector spare;
+  const Vector& all = expand(theta, spare);
+  return Eigen::Map<const Matrix>(all.data(), outputs_, inputs_ + 1).col(inputs_);
+}
+
+Vector LinearHead::from(const Matrix& weights, const Vector& intercepts) const {
+  require_size("linear head", "W", weights.size(), outputs_ * inputs_);
+  require_size("linear head", "b", intercepts.size(), outputs_);
+  Matrix all(outputs_, inputs_ + 1);
+  all << weights, intercepts;
+  return shrink(Eigen::Map<const Vector>(all.data(), all.size()));
+}
+
+void LinearHead::add_gauge(double scale, Matrix& matrix) const {
+  if (!gauge()) return;
+  for (Index k = 0; k < outputs_; ++k)
+    for (Index l = 0; l < outputs_; ++l) {
+      for (Index j = 0; j < inputs_; ++j) matrix(weight(k, j), weight(l, j)) += scale;
+      if (options_.intercept) matrix(intercept(k), intercept(l)) += scale;
+    }
+}
+
+void LinearHead::forward(const FeatureBlock& block, const Vector& theta, Matrix& z,
+                         Tape*) const {
   require_size("linear head", "theta", theta.size(), parameters());
   require_size("linear head", "a row of features", block.cols, inputs_);
   z.resize(block.rows, outputs_);
-  if (block.sparse()) {
-    sparse_logits(block, theta, outputs_, z.data());
-  } else {
-    kernels::dense_logits(block.dense, block.rows, inputs_, theta.data(), outputs_,
-                          z.data());
+  if (whole()) return whole_logits(block, theta, outputs_, z.data());
+  if (block.sparse() && !options_.output_of.empty()) {
+    z.setZero();
+    if (options_.intercept) z.rowwise() = theta.tail(outputs_).transpose();
+    return class_logits(block, options_.output_of, theta.data(), outputs_, z.data());
   }
+  Vector spare;
+  whole_logits(block, expand(theta, spare), outputs_, z.data());
 }
 
 void LinearHead::jvp(const FeatureBlock& block, const Vector&, const Tape&, const Vector& v,
                      Matrix& u) const {
-  logits(block, v, u, nullptr);
+  forward(block, v, u, nullptr);
 }
 
 void LinearHead::vjp(const FeatureBlock& block, const Vector&, const Tape&, const Matrix& h,
@@ -137,11 +267,27 @@ void LinearHead::vjp(const FeatureBlock& block, const Vector&, const Tape&, cons
   require_size("linear head", "the sum", into.size(), parameters());
   require_size("linear head", "a row of features", block.cols, inputs_);
   require_size("linear head", "h", h.size(), block.rows * outputs_);
-  if (block.sparse()) {
-    sparse_vjp(block, h.data(), outputs_, into);
-  } else {
-    kernels::dense_vjp(block.dense, block.rows, inputs_, h.data(), outputs_, into.data());
+  if (whole()) return whole_vjp(block, h.data(), outputs_, into);
+  if (block.sparse() && !options_.output_of.empty()) {
+    class_vjp(block, options_.output_of, h.data(), outputs_, into.data());
+    if (options_.intercept) into.tail(outputs_) += h.colwise().sum().transpose();
+    return;
   }
+  Vector all = Vector::Zero(outputs_ * (inputs_ + 1));
+  whole_vjp(block, h.data(), outputs_, all);
+  into += shrink(std::move(all));
+}
+
+std::vector<HeadLayer> layers_of(const Head& head) {
+  if (const LinearHead* linear = head.as_linear()) return {{0, *linear}};
+  const std::vector<Index> widths = head.widths();
+  std::vector<HeadLayer> layers;
+  Index start = 0;
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
+    layers.push_back({start, LinearHead(widths[l], widths[l + 1])});
+    start += layers.back().head.parameters();
+  }
+  return layers;
 }
 
 }  // namespace fmd

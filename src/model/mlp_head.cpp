@@ -85,7 +85,8 @@ void MlpHead::layer_sums(const FeatureBlock& block, const Vector& theta, Index l
                          const Tape& tape, Matrix& sums) const {
   const Index below = widths_[at(l)], width = widths_[at(l + 1)];
   if (l == 0) {
-    LinearHead(below, width).logits(block, theta.head(start_[1]), sums);
+    const Vector first = theta.head(start_[1]);
+    LinearHead(below, width).jvp(block, first, {}, first, sums);  // without an offset
     return;
   }
   sums.resize(block.rows, width);
@@ -94,9 +95,9 @@ void MlpHead::layer_sums(const FeatureBlock& block, const Vector& theta, Index l
        0, {sums.data(), width});
 }
 
-void MlpHead::forward(const FeatureBlock& block, const Vector& theta, Index upto,
-                      Tape& tape, Derivatives derivatives,
-                      std::vector<Matrix>* bends) const {
+void MlpHead::run_layers(const FeatureBlock& block, const Vector& theta, Index upto,
+                         Tape& tape, Derivatives derivatives,
+                         std::vector<Matrix>* bends) const {
   const std::size_t count = at(upto);
   const bool slopes = derivatives == Derivatives::kept;
   tape.value.resize(count);
@@ -110,13 +111,13 @@ void MlpHead::forward(const FeatureBlock& block, const Vector& theta, Index upto
   }
 }
 
-void MlpHead::logits(const FeatureBlock& block, const Vector& theta, Matrix& z,
-                     Tape* tape) const {
+void MlpHead::forward(const FeatureBlock& block, const Vector& theta, Matrix& z,
+                      Tape* tape) const {
   require(block, theta, nullptr);
   Tape own;
   Tape& used = tape == nullptr ? own : *tape;
-  forward(block, theta, layers() - 1, used,
-          tape == nullptr ? Derivatives::none : Derivatives::kept, nullptr);
+  run_layers(block, theta, layers() - 1, used,
+             tape == nullptr ? Derivatives::none : Derivatives::kept, nullptr);
   layer_sums(block, theta, layers() - 1, used, z);
 }
 
@@ -128,7 +129,7 @@ void MlpHead::hidden(const FeatureBlock& block, const Vector& theta, Index layer
   if (theta.size() < start_[at(layer)])
     require_size("mlp head", "theta", theta.size(), start_[at(layer)]);
   Tape tape;
-  forward(block, theta, layer, tape, Derivatives::none, nullptr);
+  run_layers(block, theta, layer, tape, Derivatives::none, nullptr);
   a = tape.value.back().leftCols(widths_[at(layer)]);
 }
 
@@ -191,7 +192,7 @@ void MlpHead::second(const FeatureBlock& block, const Vector& theta, const Vecto
   require_size("mlp head", "h", h.size(), block.rows * outputs());
   Tape tape;
   std::vector<Matrix> bends;
-  forward(block, theta, layers() - 1, tape, Derivatives::kept, &bends);
+  run_layers(block, theta, layers() - 1, tape, Derivatives::kept, &bends);
   // Along v: sums of each hidden layer, and its outputs.
   std::vector<Matrix> sums(at(layers() - 1)), outs(at(layers() - 1));
   for (Index l = 0; l + 1 < layers(); ++l) {

@@ -5,9 +5,7 @@
 namespace fmd {
 
 std::vector<std::string> Model::hashed_columns() const {
-  std::vector<std::string> names;
-  for (const EncodedColumn& column : backbone->encoder().columns())
-    names.push_back(column.name);
+  std::vector<std::string> names = backbone->inputs().names();
   if (!task.label.empty()) names.push_back(task.label);
   return names;
 }
@@ -18,7 +16,7 @@ std::string kind_of(const Model& model) {
 }
 
 const LinearHead& linear_head(const Model& model) {
-  if (const auto* head = dynamic_cast<const LinearHead*>(model.head.get())) return *head;
+  if (const LinearHead* head = model.head->as_linear()) return *head;
   throw Error(ErrorKind::unsupported,
               fmt::format("the head has {} layers; this works on the last layer alone",
                           model.head->widths().size() - 1),

@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/value_and_vector.h"
 #include "fmd/core/accumulator.h"
+#include "fmd/model/linear_head.h"
 #include "fmd/model/loss.h"
 #include "model/block_loss.h"
 
@@ -41,19 +42,14 @@ Matrix all_probabilities(const Head& head, const Rows& rows, const Vector& theta
     Scratch scratch;
     Matrix z;
     head.logits(rows.block(b, scratch), theta, z);
-    block_probabilities(z, all.middleRows(b * kBlockRows, z.rows()));
+    link_probabilities(head.link(), z, all.middleRows(b * kBlockRows, z.rows()));
   });
   return all;
 }
 
-Matrix all_input_slopes(const Head& head, const Rows& rows, const Vector& theta,
-                        Index feature, const Exec& exec) {
+Matrix all_jvp(const Head& head, const Rows& rows, const Vector& theta, const Vector& v,
+               const Exec& exec) {
   require_fit(head, rows, theta);
-  // A change of feature j moves the first layer as a change of its intercepts by column j.
-  const Index stride = head.inputs() + 1;
-  Vector v = Vector::Zero(theta.size());
-  for (Index k = 0; k < head.widths()[1]; ++k)
-    v[k * stride + stride - 1] = theta[k * stride + feature];
   Matrix all(rows.size(), head.outputs());
   exec.for_each(block_count(rows.size()), [&](Index b) {
     Scratch scratch;
@@ -67,9 +63,29 @@ Matrix all_input_slopes(const Head& head, const Rows& rows, const Vector& theta,
   return all;
 }
 
+Matrix all_input_slopes(const Head& head, const Rows& rows, const Vector& theta,
+                        Index feature, const Exec& exec) {
+  require_fit(head, rows, theta);
+  if (const LinearHead* linear = head.as_linear()) {
+    Matrix all(rows.size(), head.outputs());
+    for (Index k = 0; k < head.outputs(); ++k) {
+      const Index place = linear->weight(k, feature);
+      all.col(k).setConstant(place < 0 ? 0 : theta[place]);
+    }
+    return all;
+  }
+  // A change of feature j moves the first layer as a change of its intercepts by column j.
+  const LinearHead first = layers_of(head).front().head;
+  Vector v = Vector::Zero(theta.size());
+  for (Index k = 0; k < first.outputs(); ++k)
+    v[first.intercept(k)] = theta[first.weight(k, feature)];
+  return all_jvp(head, rows, theta, v, exec);
+}
+
 Objective objective(const Head& head, const Rows& rows, const Vector& theta, double l2,
                     double rows_in_mean, const Exec& exec) {
   require_fit(head, rows, theta);
+  require_loss(head, "objective");
   require_option(l2 >= 0, "objective", "l2", l2, ">= 0");
   require_option(rows_in_mean >= 0, "objective", "rows_in_mean", rows_in_mean, ">= 0");
   const double n = rows_in_mean > 0 ? rows_in_mean : static_cast<double>(rows.size());
@@ -93,11 +109,8 @@ Objective objective(const Head& head, const Rows& rows, const Vector& theta, dou
 Vector ridge_gradient(const Head& head, const Vector& theta, double l2) {
   require_size("head", "theta", theta.size(), head.parameters());
   Vector ridge = l2 * theta;
-  // Every row of a layer's parameters ends with its intercept.
-  const std::vector<Index> widths = head.widths();
-  Index j = -1;
-  for (std::size_t layer = 1; layer < widths.size(); ++layer)
-    for (Index k = 0; k < widths[layer]; ++k) ridge[j += widths[layer - 1] + 1] = 0;
+  for (const HeadLayer& layer : layers_of(head))
+    for (const Index place : layer.head.intercepts()) ridge[layer.start + place] = 0;
   return ridge;
 }
 

@@ -11,6 +11,7 @@ namespace fmd::internal {
   FeatureBlock part = block;
   part.first = block.first + first;
   part.rows = count;
+  if (block.offset != nullptr) part.offset = block.offset + first * block.outputs;
   if (block.sparse())
     part.start = block.start.subspan(static_cast<std::size_t>(first),
                                      static_cast<std::size_t>(count) + 1);

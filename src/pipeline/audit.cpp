@@ -191,9 +191,9 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
     const AttributeSpec& spec = task.attributes[a];
     if (spec.pairs.starts_with("given:")) {
       CsvOptions csv;
-      csv.types = model.backbone->encoder().types();
+      csv.types = model.backbone->inputs().types();
       csv.types[task.id] = ColumnKind::category;
-      const Table given = read_table(spec.pairs.substr(6), csv);
+      const Table given = read_table(spec.pairs.substr(6), csv, exec);
       pairs[a] = make_given_pairs(model, study, a, given, task.id, rows, exec);
     } else if (study.reads[a] == Reads::yes && study.attributes[a].flips()) {
       pairs[a] = make_flip_pairs(model, study, a, rows);

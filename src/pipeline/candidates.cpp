@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
-#include "fmd/curvature/hessian.h"
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
@@ -80,12 +79,9 @@ Candidates path_candidates(const CandidateInput& input, const DebiasOptions& opt
   const Model& model = input.model;
   const bool from_train = hessian_from_train(input, options);
   const Rows rows = from_train ? input.train->training_rows() : input.edit.view();
-  const Matrix H = hessian(linear_head(model), rows, model.theta,
-                           {.l2 = model.note.l2, .rows_in_mean = 0, .gauge = true}, exec);
-  const Matrix G =
-      consistency_matrix(linear_head(model), input.edit.sets(), model.theta, exec);
   Candidates candidates;
-  candidates.path = make_path(H, G, model.theta);
+  candidates.path = make_path(linear_head(model), rows, input.edit.sets(), model.theta,
+                              {.l2 = model.note.l2}, exec);
   for (const double lambda : path_grid(candidates.path, options)) {
     Candidate candidate;
     candidate.lambda = lambda;
@@ -94,11 +90,15 @@ Candidates path_candidates(const CandidateInput& input, const DebiasOptions& opt
     candidates.all.push_back(std::move(candidate));
   }
   candidates.hessian_source = from_train ? "train" : "edit";
-  candidates.status = "exact";
-  candidates.solve = {.converged = true,
+  const bool dense = model.theta.size() <= kMostDense;
+  candidates.status = dense                       ? "exact"
+                      : candidates.path.converged ? "converged"
+                                                  : "not converged";
+  candidates.solve = {.converged = candidates.path.converged,
+                      .residual = candidates.path.residual,
                       .damping = candidates.path.damping,
                       .rcond = candidates.path.rcond,
-                      .solver = "eigendecomposition"};
+                      .solver = dense ? "eigendecomposition" : "lanczos"};
   if (options.method == "solve") refine(input, options, exec, candidates);
   return candidates;
 }
@@ -160,13 +160,9 @@ std::vector<PairSet> StudyPart::sets() const {
 std::vector<Index> attribute_features(const Model& model,
                                       const std::vector<const Attribute*>& attributes) {
   std::vector<Index> features;
-  for (const Attribute* attribute : attributes) {
-    for (const std::string& column : attribute->columns) {
-      const EncodedColumn* encoded = model.backbone->encoder().find(column);
-      if (encoded == nullptr) continue;
-      for (Index f = 0; f < encoded->features; ++f) features.push_back(encoded->first + f);
-    }
-  }
+  if (!head_on_columns(model)) return features;
+  for (const Attribute* attribute : attributes)
+    for (const Index f : model.backbone->columns()->of(*attribute)) features.push_back(f);
   return features;
 }
 

@@ -9,6 +9,7 @@
 #include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/metrics/interval.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd::internal {
 namespace {
@@ -197,8 +198,8 @@ AskedPart::AskedPart(const Model& model, const Study& from, std::size_t number,
     place.push_back(std::lower_bound(rows.begin(), rows.end(), row) - rows.begin());
   weight = plan.weight;
   to = plan.to;
-  if (model.backbone->reads(attribute)) {
-    flipped = model.backbone->flipped(*study.X, attribute, plan, {});
+  if (model.backbone->inputs().reads(attribute)) {
+    flipped = flipped_features(model, study, attribute, plan);
   } else {  // the features stay; only methods that need the attribute see another value
     FeaturePatch nothing;
     nothing.entries.resize(attribute.values.size());

@@ -54,11 +54,11 @@ Fitted fit_retrained(const CompareGround& g, const Exec& exec) {
   const std::vector<std::int32_t> to(all.size(), 0);
   const std::unique_ptr<Features> X = make_patched(*rows.X, all, nothing, to);
   const Rows without{.X = X.get(), .y = rows.y, .weight = rows.weight, .subset = {}};
-  Vector theta =
-      train_linear(linear_head(g.model), without, {.l2 = g.model.note.l2}, exec).theta;
-  for (Index k = 0; k < g.model.head->outputs(); ++k)
+  const LinearHead& head = linear_head(g.model);
+  Vector theta = train_linear(head, without, {.l2 = g.model.note.l2}, exec).theta;
+  for (Index k = 0; k < head.outputs(); ++k)
     for (const Index f : g.problem.attribute_features)
-      theta[k * (g.model.head->inputs() + 1) + f] = 0;
+      if (const Index place = head.weight(k, f); place >= 0) theta[place] = 0;
   return {with_head(g, "", std::move(theta))};
 }
 

@@ -1,5 +1,6 @@
 #include "pipeline/contenders.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -62,16 +63,17 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
     for (const std::string& column : repaired.back()->columns) columns.push_back(column);
   }
   const std::vector<Index> features = attribute_features(before, repaired);
-  controls.push_back({"column_averaged",
-                      "column averaged",
-                      features.empty() ? kNotRead : kLayersBelow,
-                      {}});
-  if (!features.empty() && head_on_columns(before)) {
+  const bool read = std::any_of(repaired.begin(), repaired.end(), [&](const Attribute* a) {
+    return before.backbone->inputs().reads(*a);
+  });
+  controls.push_back(
+      {"column_averaged", "column averaged", read ? kLayersBelow : kNotRead, {}});
+  if (!features.empty()) {
     controls.back().reason.clear();
     controls.back().model = with_theta(
         before, average_features(*before.head, before.theta, edit.view(), features, exec));
   }
-  controls.push_back(retrained(whole, columns, train, !features.empty(), exec));
+  controls.push_back(retrained(whole, columns, train, read, exec));
 
   if (!before.head->linear()) {
     Control tuned{.name = "fine_tuned",
@@ -98,6 +100,8 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
       .name = "intercept_shift", .title = "intercept shifted", .reason = "", .model = {}};
   if (favorable < 0) {
     shift.reason = "no favourable class is named";
+  } else if (layers_of(*before.head).back().head.intercepts().empty()) {
+    shift.reason = "the model has no intercept";
   } else {
     const Scored now = score(after, *holdout.study, holdout.rows, exec);
     const auto yes = std::count(now.decision.begin(), now.decision.end(), favorable);

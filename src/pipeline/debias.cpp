@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fmd/core/blas.h"
+#include "fmd/core/error.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
@@ -136,6 +137,7 @@ struct DebiasRun::State {
 
 DebiasRun::DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec) {
   validate(options, input.train.has_value());
+  require_loss(*input.model.head, "debias");
   state_ = std::make_unique<State>(std::move(input), std::move(options), exec);
 }
 
@@ -171,7 +173,7 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   return report;
 }
 
-DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> original,
+DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
                          const std::filesystem::path& out, const SaveOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const DebiasFiles names(out);
@@ -182,15 +184,23 @@ DebiasReport save_debias(const DebiasRun& run, std::span<const std::uint8_t> ori
 
   // OUT is written first and renamed last: the figures are measured on the file after it
   // was read back.
-  const Bytes bytes = model_bytes(run.model());
+  std::map<std::string, Bytes> changed =
+      apply_patch(original.files(), original.patch(run.model()));
+  changed.try_emplace("", original.bytes().begin(), original.bytes().end());
+  if (changed.size() > 1 || original.files().size() > 1)
+    throw Error(ErrorKind::unsupported,
+                "debias: a model of several files cannot be written",
+                "use a model that is one file");
+  const Bytes& bytes = changed.at("");
   files.write(names.out, bytes);
-  DebiasReport report = run.measure(open_model(files.temporary(names.out)));
+  DebiasReport report =
+      run.measure(open_model(files.temporary(names.out), options.formats));
   report.out = out.filename().string();
-  report.model_sha256 = hex(sha256(original));
+  report.model_sha256 = hex(sha256(original.bytes()));
   report.out_sha256 = hex(sha256(bytes));
   files.write(names.path_tensors, path_tensors(report));
   files.write(names.path, path_json(report));
-  files.write(names.undo, make_undo(original, bytes));
+  files.write(names.undo, make_undo(original.bytes(), bytes));
   RunNote note = options.run;
   note.seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -173,6 +173,7 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
 Explanation explain(const Model& model, const Study& data, Study train_rows,
                     const ExplainOptions& options, const Exec& exec) {
   require_option(options.check >= 0, "explain", "check", options.check, ">= 0");
+  require_loss(*model.head, "explain");
   Explanation result;
   result.train = std::move(train_rows);
   const Study& train = result.train;

@@ -9,6 +9,7 @@
 #include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
+#include "fmd/data/encoder.h"
 #include "fmd/metrics/matched.h"
 #include "fmd/model/match.h"
 #include "pipeline/candidates.h"
@@ -280,9 +281,9 @@ MatchInput match_input(const Model& model, const Study& study, const Task& task,
   input.own_features = attribute_features(model, {input.attribute});
   input.min_rows = task.min_group;
   const std::vector<std::string>& own = input.attribute->columns;
-  for (const EncodedColumn& column : model.backbone->encoder().columns())
-    if (std::find(own.begin(), own.end(), column.name) == own.end())
-      input.columns.push_back(column.name);
+  for (const std::string& column : model.backbone->inputs().names())
+    if (std::find(own.begin(), own.end(), column) == own.end())
+      input.columns.push_back(column);
   return input;
 }
 

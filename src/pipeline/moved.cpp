@@ -165,16 +165,18 @@ void auc_moved(const Scored& before, const Scored& after, const Attribute& attri
 
 std::vector<InputMove> inputs_moved(const Model& before, const Model& after) {
   const Index d = before.head->inputs();
-  if (!before.head->linear() || d != before.backbone->encoder().features())
+  const ColumnMap* columns = before.backbone->columns();
+  if (!before.head->linear() || columns == nullptr)
     return {};  // weights above a hidden layer belong to no input
   const int output =
       before.head->outputs() == 1 ? 0 : std::max(0, before.task.favorable_class());
   const double sign =
       before.head->outputs() == 1 && before.task.favorable_class() == 0 ? -1 : 1;
-  const std::vector<std::string> names = before.backbone->encoder().feature_names();
+  const std::vector<std::string>& names = columns->feature_names;
   std::vector<InputMove> moves;
   for (Index j = 0; j < d; ++j) {
-    const Index at = output * (d + 1) + j;
+    const Index at = before.head->as_linear()->weight(output, j);
+    if (at < 0) continue;
     moves.push_back({names[static_cast<std::size_t>(j)], sign * before.theta[at],
                      sign * after.theta[at]});
   }

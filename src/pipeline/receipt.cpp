@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.h"
 #include "data/json_reader.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
@@ -28,6 +29,7 @@ std::filesystem::path out_of(const std::filesystem::path& receipt) {
 }  // namespace
 
 Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) {
+  check_json_limits(text, path.string(), ErrorKind::bad_model);
   Receipt receipt{.files = DebiasFiles(out_of(path)),
                   .json = Json::parse(text, nullptr, false),
                   .sha256_before = "",

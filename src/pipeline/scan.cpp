@@ -137,8 +137,9 @@ Matrix probabilities_of(const Model& model, const Features& X) {
 void add_slopes(const Model& model, const Table& table, const Features& X,
                 const Attribute& attribute, const std::vector<Index>& rows, const Matrix& p,
                 FlipSums& sums) {
-  const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
-  if (column->kind != ColumnKind::number) return;
+  const ColumnMap* map = model.backbone->columns();
+  const ColumnFeatures* column = map == nullptr ? nullptr : map->find(attribute.columns[0]);
+  if (column == nullptr || column->kind != ColumnKind::number) return;
   const Matrix slopes =
       all_input_slopes(*model.head, {.X = &X, .y = {}, .weight = {}, .subset = {}},
                        model.theta, column->first, {});
@@ -160,12 +161,18 @@ void add_slopes(const Model& model, const Table& table, const Features& X,
 }
 
 // Mean over a row's pairs of the change, and of whether the answer is another one.
-void add_flips(const Model& model, const Features& X, const Attribute& attribute,
-               const std::vector<Index>& rows, const Matrix& p, FlipSums& sums) {
+void add_flips(const Model& model, const Table& table, const Features& X,
+               const Attribute& attribute, const std::vector<Index>& rows, const Matrix& p,
+               FlipSums& sums) {
   PairPlan plan = flip_plan(attribute, rows);
   if (plan.size() == 0) return;
+  std::unique_ptr<Features> Xbar;
+  if (!model.backbone->flips_features()) {
+    const Inputs inputs(table);
+    Xbar = model.backbone->flipped(&inputs, X, attribute, plan, {});
+  }
   for (Index& row : plan.row) row -= rows.front();  // X has only the block's rows
-  const auto Xbar = model.backbone->flipped(X, attribute, plan, {});
+  if (Xbar == nullptr) Xbar = model.backbone->flipped(nullptr, X, attribute, plan, {});
   const Matrix pbar = probabilities_of(model, *Xbar);
   const std::vector<std::int32_t> is = decide(pbar, model.task.threshold),
                                   was = decide(p, model.task.threshold);
@@ -187,15 +194,14 @@ void set_flips(const Model& model, const ScanFlips& flips,
                const std::vector<Attribute>& attributes, double confidence,
                ScanReport& report) {
   Index read = 0;
-  for (const Attribute& a : attributes) read += model.backbone->reads(a);
+  for (const Attribute& a : attributes) read += model.backbone->inputs().reads(a);
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     const Attribute& attribute = attributes[a];
     const auto suspect =
         std::find_if(report.columns.begin(), report.columns.end(),
                      [&](const ScanSuspect& s) { return s.name == attribute.name; });
-    suspect->reads = model.backbone->reads(attribute) ? Reads::yes : Reads::no;
+    suspect->reads = model.backbone->inputs().reads(attribute) ? Reads::yes : Reads::no;
     if (suspect->reads == Reads::no) continue;
-    const EncodedColumn* column = model.backbone->encoder().find(attribute.columns[0]);
     const FlipSums& sums = flips.of[a];
     if (sums.rows == 0) continue;
     ScanFlip flip;
@@ -205,7 +211,8 @@ void set_flips(const Model& model, const ScanFlips& flips,
     flip.change = sums.mean_change(
         report.adjust == Adjust::none ? confidence : adjusted_confidence(confidence, read));
     if (attribute.flips()) flip.flip_rate = sums.flipped / sums.rows;
-    if (!attribute.flips()) flip.deviation = column->scale;
+    if (!attribute.flips())
+      flip.deviation = model.backbone->columns()->find(attribute.columns[0])->scale;
     suspect->flip = flip;
   }
 }
@@ -222,17 +229,19 @@ Partial<ScanFlips> flips_part(const Model& model, const Table& table,
     const auto X = model.backbone->features(table, rows, {});
     const Matrix p = probabilities_of(model, *X);
     for (std::size_t a = 0; a < coded.size(); ++a) {
-      if (!model.backbone->reads(coded[a])) continue;
+      if (!model.backbone->inputs().reads(coded[a])) continue;
       if (coded[a].flips()) {
-        add_flips(model, *X, coded[a], rows, p, state.of[a]);
+        add_flips(model, table, *X, coded[a], rows, p, state.of[a]);
       } else {
         add_slopes(model, table, *X, coded[a], rows, p, state.of[a]);
       }
     }
   };
+  Exec on = exec;
+  if (!model.backbone->concurrent()) on.pool = nullptr;
   return reduce_part<ScanFlips>(
       first, first + block_count(table.rows()),
-      [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, exec);
+      [&] { return ScanFlips{std::vector<FlipSums>(coded.size())}; }, add, on);
 }
 
 }  // namespace
@@ -498,9 +507,7 @@ ScanReport scan_model_file(const Model& model, const std::string& file,
   FileSurvey survey(file, csv, model.task, options, {});
   const SuspectSurvey::Suspects suspects = survey.run(exec);
   ScanPass pass(&model, model.task, suspects, file);
-  std::vector<std::string> read;
-  for (const EncodedColumn& column : model.backbone->encoder().columns())
-    read.push_back(column.name);
+  const std::vector<std::string> read = model.backbone->inputs().names();
   TableStream stream =
       TableStream::open(file, second_look(survey, csv, model.task, suspects, read), exec);
   Task no_attributes = model.task;

@@ -29,14 +29,10 @@ void probability_slope(const Matrix& p, Index row, const Vector& du, Vector& dp)
 // weights on the way from the feature to the outputs; the slope of an activation is at most
 // 1.13 (GELU's).
 double most_slope(const Model& model, Index feature) {
-  const std::vector<Index> widths = model.head->widths();
-  const double* layer = model.theta.data();
-  Vector reach = Vector::Unit(widths[0], feature);
-  for (std::size_t l = 1; l < widths.size(); ++l) {
-    const Index in = widths[l - 1], out = widths[l];
-    const Eigen::Map<const Matrix> weights(layer, out, in + 1);
-    reach = (l == 1 ? 1.0 : 1.13) * (weights.leftCols(in).cwiseAbs() * reach);
-    layer += out * (in + 1);
+  Vector reach = Vector::Unit(model.head->inputs(), feature);
+  for (const auto& [start, layer] : layers_of(*model.head)) {
+    const Matrix W = layer.W(model.theta.segment(start, layer.parameters()));
+    reach = (start == 0 ? 1.0 : 1.13) * (W.cwiseAbs() * reach);
   }
   return reach.size() == 1 ? reach(0) : 2 * reach.maxCoeff();
 }
@@ -63,7 +59,7 @@ Interval kept_mean(double mean, const std::vector<double>& sizes,
 
 std::optional<SlopeTally> SlopeTally::of(const Model& model, const Attribute& attribute) {
   if (attribute.flips() || !head_on_columns(model)) return std::nullopt;
-  const EncodedColumn* read = model.backbone->encoder().find(attribute.columns[0]);
+  const ColumnFeatures* read = model.backbone->columns()->find(attribute.columns[0]);
   if (read == nullptr || read->kind != ColumnKind::number) return std::nullopt;
   SlopeTally tally;
   tally.feature_ = read->first;

@@ -23,8 +23,8 @@ class StepCurvature {
 
  private:
   [[nodiscard]] Matrix pairs_hessian(const Vector& theta, const Exec& exec) const;
-  [[nodiscard]] std::unique_ptr<InverseHessian> of_network_pairs(const Vector& theta,
-                                                                 const Exec& exec) const;
+  [[nodiscard]] std::unique_ptr<InverseHessian> of_pair_rows(const Vector& theta,
+                                                             const Exec& exec) const;
 
   const CandidateInput& input_;
   bool from_train_;
@@ -34,7 +34,8 @@ class StepCurvature {
   std::vector<Index> c_rows_;
   std::vector<float> c_weight_;                  // per row of the study
   std::vector<std::vector<float>> cbar_weight_;  // per pair of each attribute
-  // Networks: both sides of all pairs as one list, made when it is first needed.
+  // Networks and large heads: both sides of all pairs as one list, made when it is first
+  // needed.
   mutable std::unique_ptr<Features> both_;
   mutable std::vector<float> both_weight_;
 };

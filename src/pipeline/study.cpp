@@ -103,7 +103,7 @@ PairSet StudyPairs::set(const Study& study) const {
 StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t attribute,
                            std::span<const Index> rows) {
   const Attribute& a = study.attributes[attribute];
-  if (!model.backbone->reads(a)) {
+  if (!model.backbone->inputs().reads(a)) {
     throw Error(
         ErrorKind::attribute_not_read,
         fmt::format("the model does not read {}: changing it changes no answer", a.name),
@@ -118,7 +118,7 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
   }
   StudyPairs pairs;
   pairs.attribute = attribute;
-  pairs.cbar = model.backbone->flipped(*study.X, a, plan, {});
+  pairs.cbar = flipped_features(model, study, a, plan);
   pairs.row = std::move(plan.row);
   pairs.from = std::move(plan.from);
   pairs.to = std::move(plan.to);

@@ -13,7 +13,7 @@ namespace fmd::internal {
 
 CsvOptions table_options(const Model& model, const Task& task) {
   CsvOptions options = csv_options(task);
-  for (const auto& [column, kind] : model.backbone->encoder().types())
+  for (const auto& [column, kind] : model.backbone->inputs().types())
     options.types[column] = kind;
   return options;
 }
@@ -66,19 +66,27 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
   study.table = std::move(table);
   study.source = study.table.source;
   if (has_labels(study.table, task, need_labels)) study.y = labels(study.table, task);
-  study.X = model.backbone->features(study.table, {}, exec);
-  study.missing_numbers = model.backbone->encoder().missing_numbers(study.table);
+  study.X = model.backbone->features(study.inputs(), {}, exec);
+  study.missing_numbers = model.backbone->inputs().missing_numbers(study.table);
   for (const Attribute& known : attributes) {
     Attribute& a = study.attributes.emplace_back(known);
     read_codes(a, study.table, a.code);
     read_groups(a, study.table, a.group);
-    study.reads.push_back(model.backbone->reads(a) ? Reads::yes : Reads::no);
+    study.reads.push_back(model.backbone->inputs().reads(a) ? Reads::yes : Reads::no);
   }
   // Fingerprints are over the label too: without labels there is nothing to compare.
   if (!model.note.row_hashes.empty() && !study.y.empty())
     study.seen =
         overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
   return study;
+}
+
+std::unique_ptr<Features> flipped_features(const Model& model, const Study& study,
+                                           const Attribute& attribute,
+                                           const PairPlan& plan) {
+  const Inputs inputs = study.inputs();
+  const bool rows = !study.table.columns.empty();
+  return model.backbone->flipped(rows ? &inputs : nullptr, *study.X, attribute, plan, {});
 }
 
 std::vector<float> audit_weights(const Table& table, const Task& task) {

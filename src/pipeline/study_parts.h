@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,15 @@ inline constexpr Index kFewestRows = 20;
                              bool need_labels, const std::vector<Attribute>& attributes,
                              const Exec& exec);
 
-// Whether the head's inputs are the encoder's features. They are not above frozen layers.
+// The study's rows with the attribute changed, through the backbone.
+[[nodiscard]] std::unique_ptr<Features> flipped_features(const Model& model,
+                                                         const Study& study,
+                                                         const Attribute& attribute,
+                                                         const PairPlan& plan);
+
+// Whether the head's inputs belong to columns. They do not above frozen layers.
 [[nodiscard]] inline bool head_on_columns(const Model& model) {
-  return dynamic_cast<const TableBackbone*>(model.backbone.get()) != nullptr;
+  return model.backbone->columns() != nullptr;
 }
 
 }  // namespace fmd::internal

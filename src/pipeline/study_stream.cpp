@@ -14,11 +14,6 @@
 namespace fmd {
 namespace {
 
-std::string encoder_hash(const Model& model) {
-  const std::string text = model.backbone->encoder().to_json();
-  return hex(sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
-}
-
 bool is_features(const std::string& name) {
   return !name.starts_with("data:") && is_features_file(FileView::open(name).bytes());
 }
@@ -27,8 +22,8 @@ bool is_features(const std::string& name) {
 std::vector<std::string> needed_columns(const Model& model, const Task& task,
                                         const StreamOptions& options) {
   std::vector<std::string> names = attribute_columns(task);
-  for (const EncodedColumn& column : model.backbone->encoder().columns())
-    names.push_back(column.name);
+  for (const std::string& column : model.backbone->inputs().names())
+    names.push_back(column);
   if (!task.label.empty()) names.push_back(task.label);
   if (options.weights && !task.weight.empty()) names.push_back(task.weight);
   std::sort(names.begin(), names.end());
@@ -99,8 +94,8 @@ struct StudyStream::State {
     features.emplace(FeaturesFile::open(name));
     const FeaturesNote& note = features->note();
     rows = note.rows;
-    if (note.encoder != encoder_hash(model) ||
-        note.cols != model.backbone->encoder().features()) {
+    const Backbone& kept = model.backbone->kept();
+    if (note.encoder != hex(kept.hash()) || note.cols != kept.cols()) {
       throw Error(ErrorKind::bad_model,
                   fmt::format("{}: these features were made by another model", name),
                   "make them again: fmd features MODEL DATA -o FILE");
@@ -136,7 +131,7 @@ struct StudyStream::State {
   bool next_features(Study& block) {
     const Index count = std::min(options.whole ? rows : kStreamRows, rows - row);
     if (count == 0) return false;
-    block.X = model.backbone->of_encoded(features->features(row, count), exec);
+    block.X = model.backbone->of_kept(features->features(row, count), exec);
     if (labelled) block.y = features->labels(row, count);
     if (options.weights) {
       const auto weight = features->weights(row, count);
@@ -174,7 +169,7 @@ StudyStream::StudyStream(const Model& model, const Task& task, const std::string
                        .reads = {}}) {
   state_->open(name);
   for (const Attribute& a : state_->attributes)
-    state_->reads.push_back(model.backbone->reads(a) ? Reads::yes : Reads::no);
+    state_->reads.push_back(model.backbone->inputs().reads(a) ? Reads::yes : Reads::no);
   state_->twins = twin_share(model.note.row_hashes);
 }
 
@@ -219,11 +214,13 @@ double StudyStream::seen_by_chance() const {
 void write_features(const Model& model, const Task& task, StudyStream& stream,
                     const std::string& sha256, OutputFiles& files,
                     const std::filesystem::path& target) {
-  const Encoder& encoder = model.backbone->encoder();
+  const Backbone& kept = model.backbone->kept();
   FeaturesNote note;
   note.rows = stream.rows();
-  note.cols = encoder.features();
-  note.encoder = encoder_hash(model);
+  note.cols = kept.cols();
+  note.places = kept.sparsity().entries;
+  note.ones = kept.sparsity().ones;
+  note.encoder = hex(kept.hash());
   note.source = stream.source();
   note.source_sha256 = sha256;
   if (stream.labelled()) note.label = task.label;
@@ -233,13 +230,6 @@ void write_features(const Model& model, const Task& task, StudyStream& stream,
   for (Attribute& a : note.attributes) a.code.clear(), a.group.clear();
   Study block;
   if (!stream.next(block, "encoding")) return;
-  Scratch scratch;
-  if (block.X->block(0, scratch).sparse()) {
-    note.places = static_cast<Index>(encoder.columns().size());
-    note.ones =
-        std::none_of(encoder.columns().begin(), encoder.columns().end(),
-                     [](const EncodedColumn& c) { return c.kind == ColumnKind::number; });
-  }
   FeaturesWriter writer(files, target, note);
   Index seen = 0, missing = 0;
   do {

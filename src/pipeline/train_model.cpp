@@ -6,6 +6,7 @@
 
 #include "fmd/core/error.h"
 #include "fmd/metrics/scored.h"
+#include "fmd/model/encoder_backbone.h"
 #include "fmd/model/passes.h"
 #include "fmd/pipeline/study.h"
 
@@ -70,7 +71,7 @@ Start start_model(const Table& table, Task task, const Exec& exec) {
                                                  table.source, task.label));
   }
   start.model.backbone =
-      std::make_shared<TableBackbone>(Encoder(table, columns, {}, task.unseen));
+      std::make_shared<EncoderBackbone>(Encoder(table, columns, {}, task.unseen));
   start.outputs = task.binary() ? 1 : static_cast<Index>(task.classes.size());
   start.X = start.model.backbone->features(table, {}, exec);
   start.weight = row_weights(table, task.weight);
@@ -136,7 +137,7 @@ TrainModelResult train_without(const Model& model, const Table& table,
   for (const Column& column : table.columns) {
     const bool dropped =
         std::find(columns.begin(), columns.end(), column.name) != columns.end();
-    if (dropped || model.backbone->encoder().find(column.name) == nullptr)
+    if (dropped || !model.backbone->inputs().reads(column.name))
       task.ignore.push_back(column.name);
   }
   const auto* head = dynamic_cast<const MlpHead*>(model.head.get());

@@ -19,7 +19,8 @@ std::string text_at(const Json& json, const char* block, const char* key) {
   return json[block][key].get<std::string>();
 }
 
-Check check_out(const Receipt& receipt, std::optional<Model>& after) {
+Check check_out(const Receipt& receipt, const ModelFormats& formats,
+                std::optional<Model>& after) {
   Check check{.what = "model", .result = CheckResult::unchecked, .detail = ""};
   const std::string name = receipt.files.out.filename().string();
   if (!std::filesystem::exists(receipt.files.out)) {
@@ -34,11 +35,12 @@ Check check_out(const Receipt& receipt, std::optional<Model>& after) {
   }
   check.result = CheckResult::ok;
   check.detail = name + " has the recorded sha256";
-  after = parse_model(file.bytes(), name);
+  after = open_model(receipt.files.out, formats);
   return check;
 }
 
-Check check_undo(const Receipt& receipt, std::optional<Model>& before) {
+Check check_undo(const Receipt& receipt, const ModelFormats& formats,
+                 std::optional<Model>& before) {
   Check check{.what = "undo", .result = CheckResult::unchecked, .detail = ""};
   for (const auto& file : {receipt.files.undo, receipt.files.out}) {
     if (std::filesystem::exists(file)) continue;
@@ -46,8 +48,10 @@ Check check_undo(const Receipt& receipt, std::optional<Model>& before) {
     return check;
   }
   try {
-    const Bytes original = restore_original(receipt);
-    before = parse_model(original, "the original");
+    const std::filesystem::path place = receipt.files.out.parent_path() / "the original";
+    before = open_model_file(FileSet::in_memory(place, {{"", restore_original(receipt)}}),
+                             formats)
+                 ->model();
     check.result = CheckResult::ok;
     check.detail = "restores the original; it has the recorded sha256";
   } catch (const Error& error) {
@@ -79,8 +83,8 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
   report.kernel = text_at(receipt.json, "versions", "cpu_kernel");
   report.tolerance = options.tolerance;
   std::optional<Model> before, after;
-  report.checks.push_back(check_out(receipt, after));
-  report.checks.push_back(check_undo(receipt, before));
+  report.checks.push_back(check_out(receipt, options.formats, after));
+  report.checks.push_back(check_undo(receipt, options.formats, before));
   for (const FoundFile& found : files) report.checks.push_back(check_table(found));
   verify_figures(receipt, files, std::move(before), std::move(after), options, exec,
                  report);

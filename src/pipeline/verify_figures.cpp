@@ -85,7 +85,8 @@ class Figures {
   std::optional<Table> table(const std::string& role, std::string* sha256 = nullptr) const {
     const FoundFile* found = find_role(files_, role);
     if (found == nullptr || !found->usable) return std::nullopt;
-    Table read = read_for(input_.model, input_.model.task, found->file, groups_, folder_);
+    Table read =
+        read_for(input_.model, input_.model.task, found->file, groups_, folder_, exec_);
     read.source = found->note.name;
     if (sha256 != nullptr) *sha256 = found->note.sha256;
     return read;

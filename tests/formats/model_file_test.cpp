@@ -11,6 +11,7 @@
 #include "fmd/data/csv.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/undo.h"
+#include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
 #include "fmd/model/passes.h"
 #include "support/close.h"
@@ -34,7 +35,7 @@ Model small_model(Index outputs = 1) {
   model.task.favorable = "high";
   model.task.attributes = {{.name = "sex", .columns = {"sex"}}};
   const std::vector<std::string> inputs = {"sex", "age", "job"};
-  model.backbone = std::make_shared<const TableBackbone>(
+  model.backbone = std::make_shared<const EncoderBackbone>(
       Encoder(table, inputs, std::span<const Index>(), Unseen::error));
   model.head = std::make_shared<const LinearHead>(model.backbone->cols(), outputs);
   model.theta = test::random_vector(model.head->parameters(), 3);
@@ -105,7 +106,7 @@ TEST(ModelFile, ARoundTripKeepsEverythingAndTheBytes) {
     const Model back = parse_model(bytes, "m.safetensors");
     EXPECT_EQ(back.theta, model.theta);
     EXPECT_EQ(back.task, model.task);
-    EXPECT_EQ(back.backbone->encoder(), model.backbone->encoder());
+    EXPECT_EQ(encoder_of(*back.backbone), encoder_of(*model.backbone));
     EXPECT_EQ(back.head->outputs(), outputs);
     EXPECT_EQ(back.note.rows, 4);
     EXPECT_EQ(back.note.l2, 0.25);
@@ -205,19 +206,19 @@ TEST(Model, HashesCoverInputsAndLabel) {
             (std::vector<std::string>{"sex", "age", "job", "income"}));
 }
 
-TEST(TableBackbone, FlipsOnlyTheAttribute) {
+TEST(EncoderBackbone, FlipsOnlyTheAttribute) {
   const Table table = parse_csv(kTable, "small.csv");
   const Model model = small_model();
   const Attribute sex = read_attribute(table, model.task.attributes[0]);
   const PairPlan plan = flip_plan(sex);
   const auto c = model.backbone->features(table, plan.row, {});
-  const auto cbar =
-      model.backbone->flipped(*model.backbone->features(table, {}, {}), sex, plan, {});
+  const auto cbar = model.backbone->flipped(
+      nullptr, *model.backbone->features(table, {}, {}), sex, plan, {});
   const Rows a{c.get(), {}, {}, {}}, b{cbar.get(), {}, {}, {}};
   const Matrix z = all_logits(*model.head, a, model.theta, {});
   const Matrix flipped = all_logits(*model.head, b, model.theta, {});
-  EXPECT_TRUE(model.backbone->reads(sex));
-  const EncodedColumn& column = *model.backbone->encoder().find("sex");
+  EXPECT_TRUE(model.backbone->inputs().reads(sex));
+  const EncodedColumn& column = *encoder_of(*model.backbone).find("sex");
   ASSERT_EQ(column.features, 1);
   for (Index i = 0; i < plan.size(); ++i)
     EXPECT_CLOSE(std::abs(z(i, 0) - flipped(i, 0)), std::abs(model.theta[column.first]),

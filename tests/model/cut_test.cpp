@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fmd/data/csv.h"
-#include "fmd/data/encoder.h"
-#include "fmd/model/backbone.h"
+#include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
 #include "fmd/model/passes.h"
 #include "support/close.h"
@@ -29,7 +28,7 @@ struct Whole {
     model.task.classes = {"low", "high"};
     model.task.attributes = {{.name = "sex", .columns = {"sex"}}};
     const std::vector<std::string> inputs = {"sex", "age", "job"};
-    model.backbone = std::make_shared<const TableBackbone>(
+    model.backbone = std::make_shared<const EncoderBackbone>(
         Encoder(table, inputs, std::span<const Index>(), Unseen::error));
     model.head = make_head({model.backbone->cols(), 6, 5, 1}, Activation::tanh);
     model.theta = test::random_vector(model.head->parameters(), 3);
@@ -61,24 +60,25 @@ TEST(Split, FlipsBelowTheLayers) {
   const PairPlan plan = flip_plan(sex);
   const auto flipped_logits = [&](const Model& of) {
     const auto X = of.backbone->features(whole.table, {}, {});
-    const auto Xbar = of.backbone->flipped(*X, sex, plan, {});
+    const auto Xbar = of.backbone->flipped(nullptr, *X, sex, plan, {});
     return all_logits(*of.head, {Xbar.get(), {}, {}, {}}, of.theta, {});
   };
-  EXPECT_TRUE(cut_layers(whole.model, 1).backbone->reads(sex));
+  EXPECT_TRUE(cut_layers(whole.model, 1).backbone->inputs().reads(sex));
   const Matrix expected = flipped_logits(whole.model);
   EXPECT_GT((expected - whole.logits(whole.model)).norm(), 1e-2);
   for (const Index layers : {1, 2})
     EXPECT_CLOSE(flipped_logits(cut_layers(whole.model, layers)), expected, 1e-6);
   const auto raw = whole.model.backbone->features(whole.table, {}, {});
-  EXPECT_ERROR((void)cut_layers(whole.model, 1).backbone->flipped(*raw, sex, plan, {}),
-               ErrorKind::bad_shape, "were not made by this backbone");
+  EXPECT_ERROR(
+      (void)cut_layers(whole.model, 1).backbone->flipped(nullptr, *raw, sex, plan, {}),
+      ErrorKind::bad_shape, "were not made by this backbone");
 }
 
 TEST(Split, TakesRowsThatAreAlreadyEncoded) {
   const Whole whole;
   const Model top = cut_layers(whole.model, 2);
   const auto X =
-      top.backbone->of_encoded(whole.model.backbone->features(whole.table, {}, {}), {});
+      top.backbone->of_kept(whole.model.backbone->features(whole.table, {}, {}), {});
   EXPECT_EQ(all_logits(*top.head, {X.get(), {}, {}, {}}, top.theta, {}), whole.logits(top));
 }
 

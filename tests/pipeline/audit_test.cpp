@@ -209,15 +209,15 @@ TEST(Audit, JsonHasEveryRateAndMeasureWithAnIntervalOrAReason) {
 
 TEST(Audit, TheScreenShowsTheMetricsThatWereAskedFor) {
   AuditReport report = audit(made_up_model(), test::number_of_columns(1000, 2));
-  EXPECT_EQ(screen(report).find("MEASURES"), std::string::npos);
+  EXPECT_EQ(screen(sheet_of(report)).find("MEASURES"), std::string::npos);
   report.shown = metric_names({"ppv", "disparate_impact"});
-  const std::string text = screen(report);
+  const std::string text = screen(sheet_of(report));
   EXPECT_NE(text.find("\n  ppv "), std::string::npos) << text;
   EXPECT_NE(text.find("\n  disparate_impact "), std::string::npos);
   EXPECT_EQ(text.find("\n  npv "), std::string::npos);
   report.shown = metric_names({"all"});
   std::size_t begin = 0;
-  const std::string all = screen(report);
+  const std::string all = screen(sheet_of(report));
   for (std::size_t end; (end = all.find('\n', begin)) != std::string::npos; begin = end + 1)
     EXPECT_LE(end - begin, 80u) << all.substr(begin, end - begin);
   EXPECT_ERROR(metric_names({"accuracy", "nothing"}), ErrorKind::bad_option,

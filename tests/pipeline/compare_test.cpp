@@ -119,7 +119,7 @@ TEST(Compare, JsonHoldsTimesInTheRunAlone) {
   const std::string other = compare_json(report, {.date = "e", .seconds = 2});
   EXPECT_EQ(one.substr(0, one.find("\"run\"")), other.substr(0, other.find("\"run\"")));
   EXPECT_NE(one.find("\"reject\""), std::string::npos);
-  const std::string text = screen(report);
+  const std::string text = screen(sheet_of(report));
   EXPECT_NE(text.find("reject"), std::string::npos);
 }
 

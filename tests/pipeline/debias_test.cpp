@@ -250,7 +250,8 @@ TEST(Debias, SavedFilesRepeatAndUndoRestoresEveryByte) {
   for (int k = 0; k < 2; ++k) {
     const auto out = folder.path() / ("out" + std::to_string(k));
     const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
-    save_debias(run, original, out, {});
+    save_debias(run, *open_model_file(FileSet::in_memory("model", {{"", original}})), out,
+                {});
     const FileView view = FileView::open(out);
     written[k].assign(view.bytes().begin(), view.bytes().end());
     EXPECT_EQ(undo_bytes(DebiasFiles(out).receipt), original);

@@ -190,8 +190,9 @@ TEST(MatchReport, JsonHasTheExcessAndNoFlipGapOfWhatIsNoInput) {
   // A matched pair is no flip: it never lets a limit on co pass.
   EXPECT_EQ(report.limits[0].verdict, Verdict::unclear);
   EXPECT_EQ(report.limits[1].verdict, Verdict::pass);
-  EXPECT_NE(screen(report).find("floor: nearest of the same value"), std::string::npos);
-  EXPECT_EQ(screen(report).find("counterfactual"), std::string::npos);
+  EXPECT_NE(screen(sheet_of(report)).find("floor: nearest of the same value"),
+            std::string::npos);
+  EXPECT_EQ(screen(sheet_of(report)).find("counterfactual"), std::string::npos);
   EXPECT_EQ(task_from_json(to_json(model.task), "m"), model.task);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fmd/core/error.h"
+#include "fmd/model/encoder_backbone.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
 
@@ -41,7 +42,7 @@ TEST(CompareModels, TheSameModelChangesNothing) {
 // A model whose weight of one column was doubled: the flip gap grows in every row.
 TEST(CompareModels, AWiderFlipGapIsWorseInPairs) {
   const Model previous = made_up_model(1);
-  const EncodedColumn* group = previous.backbone->encoder().find("group");
+  const EncodedColumn* group = encoder_of(*previous.backbone).find("group");
   Vector theta = previous.theta;
   theta(group->first) *= 2;
   const Model now = with_theta(previous, theta);

@@ -25,8 +25,9 @@ TEST(Read, CodesThatLookLikeNumbersAreCategoriesWhenTheTaskSaysSo) {
   for (const std::string& name : files()) {
     SCOPED_TRACE(name);
     const auto path = (kFiles / name).string();
-    EXPECT_EQ(read_named(path, {}, "").column("zip").kind, ColumnKind::number);
-    const Table table = read_named(path, csv_options(task), "");
+    EXPECT_EQ(read_named(path, {}, "", test::parquet_exec()).column("zip").kind,
+              ColumnKind::number);
+    const Table table = read_named(path, csv_options(task), "", test::parquet_exec());
     EXPECT_EQ(table.source, path);
     EXPECT_EQ(table.column("x").numbers, (std::vector<double>{1, 2, 3, 4}));
     EXPECT_EQ(table.column("zip").levels,
@@ -38,7 +39,7 @@ TEST(Read, CodesThatLookLikeNumbersAreCategoriesWhenTheTaskSaysSo) {
 TEST(Read, WeightsComeFromEveryKindOfFile) {
   for (const std::string& name : files()) {
     SCOPED_TRACE(name);
-    const Table table = read_named((kFiles / name).string(), {}, "");
+    const Table table = read_named((kFiles / name).string(), {}, "", test::parquet_exec());
     EXPECT_EQ(row_weights(table, "w"), (std::vector<float>{1, 2.5F, 0.5F, 4}));
   }
 }

@@ -136,7 +136,7 @@ TEST(Scan, ACellThatIsAnsweredOtherwiseIsFound) {
   EXPECT_GT(first.beyond, 0.05);
   EXPECT_EQ(report.columns[2].name, "c");
   EXPECT_EQ(report.columns[2].widest(), nullptr);
-  const std::string text = screen(report);
+  const std::string text = screen(sheet_of(report));
   EXPECT_NE(text.find("a x b: a1 x b1"), std::string::npos) << text;
   EXPECT_NE(text.find("A difference is not a wrong"), std::string::npos);
 }
@@ -340,7 +340,7 @@ TEST(Scan, AdjustsAsItIsAsked) {
     const std::string words = how == Adjust::holm ? "Holm"
                               : how == Adjust::bh ? "Benjamini-Hochberg"
                                                   : "adjusted:";
-    EXPECT_NE(screen(report).find(words), std::string::npos);
+    EXPECT_NE(screen(sheet_of(report)).find(words), std::string::npos);
     EXPECT_NE(to_json(report).find(how == Adjust::holm ? "\"holm\""
                                    : how == Adjust::bh ? "\"bh\""
                                                        : "\"none\""),

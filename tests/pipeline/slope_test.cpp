@@ -61,7 +61,7 @@ TEST(Slope, IsTheDerivativeThroughTheModel) {
   EXPECT_EQ(x.groups.groups.size(), 5U);
   EXPECT_EQ(x.groups.groups[4].value, "(missing)");
   EXPECT_EQ(x.groups.groups[4].rows, 2);
-  const std::string text = screen(report);
+  const std::string text = screen(sheet_of(report));
   EXPECT_NE(text.find("slope"), std::string::npos);
   EXPECT_NE(text.find("a range begins at its cut"), std::string::npos);
 }

@@ -32,7 +32,7 @@ inline std::string difference(const Table& a, const Table& b) {
 
 // Appends a block of a stream to a table.
 inline void append_block(Table& table, const Table& block) {
-  if (table.columns.empty()) {
+  if (table.line.empty()) {
     table = block;
     return;
   }

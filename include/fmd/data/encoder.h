@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fmd/data/attribute.h"
+#include "fmd/data/csr_rows.h"
 #include "fmd/data/table.h"
 #include "fmd/data/task.h"
 
@@ -33,24 +34,6 @@ struct EncodedColumn {
   Index features = 1;
 
   bool operator==(const EncodedColumn&) const = default;
-};
-
-// Sparse rows. Row r has the entries start[r] .. start[r+1]-1. An empty `value` means that
-// all are 1.
-struct CsrRows {
-  Index cols = 0;
-  std::vector<Index> start = {0};
-  std::vector<std::int32_t> column;
-  std::vector<float> value;
-
-  [[nodiscard]] Index rows() const { return static_cast<Index>(start.size()) - 1; }
-};
-
-// The features that a change of some cells replaces, and their new entries. With it,
-// flipped rows are made from features alone, without the table that they came from.
-struct FeaturePatch {
-  std::vector<std::pair<Index, Index>> columns;  // [first, last) each, ascending
-  std::vector<std::vector<std::pair<std::int32_t, float>>> entries;  // per value; ascending
 };
 
 class Encoder {

@@ -27,10 +27,14 @@ struct PairPlan {
 [[nodiscard]] PairPlan flip_plan(const Attribute& attribute,
                                  std::span<const Index> rows = {});
 
-// The flipped rows of the plan as a table, one row per pair, for scoring by another
-// program. Adds columns in front: fmd_row (row[i] + 1: the first row of the table is 1),
-// fmd_from and fmd_to (the attribute's values as text). Throws Error(bad_data) when the
-// table already has such columns.
+// The flipped rows of the plan as a table, one row per pair: row plan.row[i] with the
+// attribute's columns set to value plan.to[i].
+[[nodiscard]] Table flipped_rows(const Table& table, const Attribute& attribute,
+                                 const PairPlan& plan);
+
+// The same for scoring by another program. Adds columns in front: fmd_row (row[i] + 1: the
+// first row of the table is 1), fmd_from and fmd_to (the attribute's values as text).
+// Throws Error(bad_data) when the table already has such columns.
 [[nodiscard]] Table flipped_table(const Table& table, const Attribute& attribute,
                                   const PairPlan& plan);
 

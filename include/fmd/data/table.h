@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -61,11 +62,26 @@ class Lines {
   bool of_rows_ = false;
 };
 
-// Rows with typed columns, as read from a file. Missing values are kept as missing.
+// A tensor for each row of a table: an image, a text's states. It is decoded or mapped when
+// it is read, so that the rows need not fit into memory.
+struct TensorColumn {
+  std::string name;
+  std::vector<Index> shape;  // of one row
+  // Writes the tensors of the given rows, one after the other. Called from one thread at a
+  // time unless the backbone that reads it is concurrent. Throws an Error that names the
+  // file.
+  std::function<void(std::span<const Index> rows, float* into)> read;
+
+  [[nodiscard]] Index size() const;  // floats of one row
+};
+
+// Rows with typed columns, as read from a file. Missing values are kept as missing. Tensors
+// ride on the rows: select() takes them along.
 struct Table {
   std::string source;  // file name as given, for messages
   std::vector<Column> columns;
   Lines line;  // of each row in the file; may be empty
+  std::vector<TensorColumn> tensors = {};
 
   [[nodiscard]] Index rows() const;
   [[nodiscard]] const Column* find(std::string_view name) const;  // null when absent

@@ -20,7 +20,7 @@ struct FeaturesNote {
   Index rows = 0, cols = 0;
   Index places = 0;                   // sparse: entries a row has at most; 0 = dense
   bool ones = false;                  // sparse: every entry is 1
-  std::string encoder;                // SHA-256 of the encoder that made them
+  std::string encoder;                // Backbone::hash() of what made them
   std::string source, source_sha256;  // the table
   std::string label;                  // its column; empty = no labels
   std::vector<std::string> classes;

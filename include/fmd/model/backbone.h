@@ -2,64 +2,62 @@
 
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "fmd/core/exec.h"
-#include "fmd/data/attribute.h"
-#include "fmd/data/encoder.h"
+#include "fmd/core/hash.h"
 #include "fmd/data/pair_plan.h"
-#include "fmd/data/table.h"
 #include "fmd/model/features.h"
+#include "fmd/model/inputs.h"
 
 namespace fmd {
 
-// The frozen lower part of a model: rows of a table -> features.
+// How sparse a backbone's features are, whatever the rows.
+struct Sparsity {
+  Index entries = 0;  // that a row has at most; 0 = dense
+  bool ones = false;  // every entry is 1
+};
+
+// The frozen lower part of a model: inputs -> features. What stands above the features must
+// not know what the inputs were.
 class Backbone {
  public:
   virtual ~Backbone() = default;
   [[nodiscard]] virtual Index cols() const = 0;
-  // What turns columns into numbers, below everything else.
-  [[nodiscard]] virtual const Encoder& encoder() const = 0;
-  [[nodiscard]] virtual bool reads(const Attribute& attribute) const = 0;
-  // Features of the given rows (all when empty).
-  [[nodiscard]] virtual std::unique_ptr<Features> features(const Table& table,
+  // Of all that is below the head, preprocessing too, and of nothing in the head: a
+  // repaired model finds the features that were kept for the original.
+  [[nodiscard]] virtual Hash hash() const = 0;
+  [[nodiscard]] virtual const InputSchema& inputs() const = 0;
+  // False: only the thread that calls a pipeline function may call this, one call at a
+  // time.
+  [[nodiscard]] virtual bool concurrent() const { return true; }
+  // True: flipped() needs X alone.
+  [[nodiscard]] virtual bool flips_features() const { return false; }
+  // Null where features do not belong to columns: then no column can be averaged, and no
+  // slope be told.
+  [[nodiscard]] virtual const ColumnMap* columns() const { return nullptr; }
+  [[nodiscard]] virtual Sparsity sparsity() const { return {}; }
+
+  // Features of the given rows (all when empty). A row's features do not depend on the rows
+  // beside it.
+  [[nodiscard]] virtual std::unique_ptr<Features> features(const Inputs& inputs,
                                                            std::span<const Index> rows,
                                                            const Exec& exec) const = 0;
-  // Features of rows that are already encoded, as files of features hold them.
-  [[nodiscard]] virtual std::unique_ptr<Features> of_encoded(
-      std::unique_ptr<Features> encoded, const Exec& exec) const = 0;
-  // Rows plan.row[i] of X with the attribute set to plan.to[i]. This backbone must have
-  // made X.
-  [[nodiscard]] virtual std::unique_ptr<Features> flipped(const Features& X,
+  // Rows plan.row[i] with the attribute set to plan.to[i]. X: what this backbone made of
+  // the inputs. inputs may be null if flips_features(). By default the inputs are edited
+  // and run again; Error(unsupported) without inputs.
+  [[nodiscard]] virtual std::unique_ptr<Features> flipped(const Inputs* inputs,
+                                                          const Features& X,
                                                           const Attribute& attribute,
                                                           const PairPlan& plan,
-                                                          const Exec& exec) const = 0;
-};
+                                                          const Exec& exec) const;
 
-// Columns of a table through an Encoder. Features stay sparse unless most columns are
-// numbers.
-class TableBackbone final : public Backbone {
- public:
-  explicit TableBackbone(Encoder encoder) : encoder_(std::move(encoder)) {}
-  [[nodiscard]] const Encoder& encoder() const override { return encoder_; }
-  [[nodiscard]] Index cols() const override { return encoder_.features(); }
-  [[nodiscard]] bool reads(const Attribute& attribute) const override {
-    return encoder_.reads(attribute);
+  // The backbone whose features are kept in files, and this one's features made of those.
+  // Layers above another backbone are fast: files keep what is below.
+  [[nodiscard]] virtual const Backbone& kept() const { return *this; }
+  [[nodiscard]] virtual std::unique_ptr<Features> of_kept(std::unique_ptr<Features> X,
+                                                          const Exec& /*exec*/) const {
+    return X;
   }
-  [[nodiscard]] std::unique_ptr<Features> features(const Table& table,
-                                                   std::span<const Index> rows,
-                                                   const Exec& exec) const override;
-  [[nodiscard]] std::unique_ptr<Features> of_encoded(std::unique_ptr<Features> encoded,
-                                                     const Exec&) const override {
-    return encoded;
-  }
-  [[nodiscard]] std::unique_ptr<Features> flipped(const Features& X,
-                                                  const Attribute& attribute,
-                                                  const PairPlan& plan,
-                                                  const Exec& exec) const override;
-
- private:
-  Encoder encoder_;
 };
 
 }  // namespace fmd

@@ -6,11 +6,9 @@
 #include <vector>
 
 #include "fmd/core/types.h"
+#include "fmd/data/csr_rows.h"
 
 namespace fmd {
-
-struct CsrRows;       // data/encoder.h
-struct FeaturePatch;  // data/encoder.h
 
 // The features of some rows: dense (rows x cols floats, row after row) or sparse (CSR; an
 // empty `value` means ones). It points into memory that the Features or the Scratch owns.
@@ -22,6 +20,10 @@ struct FeatureBlock {
   std::span<const Index> start;  // rows + 1 offsets into column (start[0] need not be 0)
   std::span<const std::int32_t> column;
   std::span<const float> value;
+  // What stands in the logits before the head adds its part, such as a base margin: rows x
+  // outputs. Null = 0. Head::logits adds it.
+  const double* offset = nullptr;
+  Index outputs = 0;  // of the offset
 
   [[nodiscard]] bool sparse() const { return dense == nullptr; }
 };
@@ -31,6 +33,7 @@ struct Scratch {
   std::vector<float> dense, value;
   std::vector<Index> start;
   std::vector<std::int32_t> column;
+  std::vector<double> offset;
 };
 
 // A matrix of float32 features that can be read block by block, again and again, by many
@@ -70,8 +73,18 @@ struct PaddedRows {
 [[nodiscard]] std::unique_ptr<Features> make_padded_view(
     const PaddedRows& rows, std::string source, std::shared_ptr<const void> keeper);
 
+// X with an offset for the logits: rows x outputs. Throws Error(bad_shape).
+[[nodiscard]] std::unique_ptr<Features> make_offset(std::unique_ptr<Features> X,
+                                                    std::vector<double> offset,
+                                                    Index outputs);
+// X, with the offset of row rows[i] of `from` for its row i (all rows when empty). X itself
+// where `from` has no offset.
+[[nodiscard]] std::unique_ptr<Features> keep_offset(std::unique_ptr<Features> X,
+                                                    const Features& from,
+                                                    std::span<const Index> rows = {});
+
 // Row rows[i] of `base` with the patch's columns set to its value to[i], in memory, dense
-// or sparse as the base is. Throws Error(bad_shape).
+// or sparse as the base is, with its offset. Throws Error(bad_shape).
 [[nodiscard]] std::unique_ptr<Features> make_patched(const Features& base,
                                                      std::span<const Index> rows,
                                                      const FeaturePatch& patch,

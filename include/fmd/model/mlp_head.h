@@ -30,7 +30,6 @@ class MlpHead final : public Head {
   [[nodiscard]] Index inputs() const override { return widths_.front(); }
   [[nodiscard]] Index outputs() const override { return widths_.back(); }
   [[nodiscard]] Index parameters() const override { return start_.back(); }
-  [[nodiscard]] bool linear() const override { return false; }
   [[nodiscard]] std::vector<Index> widths() const override { return widths_; }
   [[nodiscard]] Activation activation() const { return activation_; }
   // Layers of weights: one more than hidden layers.
@@ -38,9 +37,6 @@ class MlpHead final : public Head {
   // Where layer l's parameters begin in theta, l = 0 .. layers(); the last is their number.
   [[nodiscard]] const std::vector<Index>& layer_starts() const { return start_; }
 
-  using Head::logits;
-  void logits(const FeatureBlock& block, const Vector& theta, Matrix& z,
-              Tape* tape) const override;
   void jvp(const FeatureBlock& block, const Vector& theta, const Tape& tape,
            const Vector& v, Matrix& u) const override;
   void vjp(const FeatureBlock& block, const Vector& theta, const Tape& tape,
@@ -52,12 +48,16 @@ class MlpHead final : public Head {
   // the parameters up to this layer are read: theta may end there.
   void hidden(const FeatureBlock& block, const Vector& theta, Index layer, Matrix& a) const;
 
+ protected:
+  void forward(const FeatureBlock& block, const Vector& theta, Matrix& z,
+               Tape* tape) const override;
+
  private:
   enum class Derivatives { none, kept };
   // Outputs of the first `upto` hidden layers and, on request, the first and second
   // derivatives of the activations.
-  void forward(const FeatureBlock& block, const Vector& theta, Index upto, Tape& tape,
-               Derivatives derivatives, std::vector<Matrix>* bends) const;
+  void run_layers(const FeatureBlock& block, const Vector& theta, Index upto, Tape& tape,
+                  Derivatives derivatives, std::vector<Matrix>* bends) const;
   // W a + b of layer l from the tape, or from the features.
   void layer_sums(const FeatureBlock& block, const Vector& theta, Index l, const Tape& tape,
                   Matrix& sums) const;

@@ -12,7 +12,10 @@ namespace fmd {
 // Logits of every entry (size x outputs).
 [[nodiscard]] Matrix all_logits(const Head& head, const Rows& rows, const Vector& theta,
                                 const Exec& exec);
-// Probabilities of all classes of every entry (size x classes).
+// J v of every entry (size x outputs): how the logits change with theta along v.
+[[nodiscard]] Matrix all_jvp(const Head& head, const Rows& rows, const Vector& theta,
+                             const Vector& v, const Exec& exec);
+// Probabilities by the head's link, of all classes of every entry (size x classes).
 [[nodiscard]] Matrix all_probabilities(const Head& head, const Rows& rows,
                                        const Vector& theta, const Exec& exec);
 

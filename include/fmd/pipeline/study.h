@@ -32,6 +32,7 @@ struct Study {
   Index missing_numbers = 0;
 
   [[nodiscard]] Index size() const { return X->rows(); }
+  [[nodiscard]] Inputs inputs() const { return table; }
   [[nodiscard]] std::string where(Index row) const;  // "repair.csv, line 17"
   [[nodiscard]] Rows rows(std::span<const Index> subset = {}) const;
   // The same with the weights that they have in the training objective F.

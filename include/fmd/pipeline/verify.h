@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/formats/model_file.h"
 #include "fmd/report/verify_report.h"
 
 namespace fmd {
@@ -17,6 +18,7 @@ struct VerifyOptions {
   std::string train, test;
   std::filesystem::path data_folder;  // of data sets by name
   double tolerance = 1e-6;            // must be > 0
+  ModelFormats formats = model_formats();
 };
 
 // Recomputes what a receipt claims. OUT and OUT.undo must be beside the receipt. Tables are
