@@ -19,6 +19,7 @@
 #include "fmd/curvature/hessian.h"
 #include "fmd/data/datasets.h"
 #include "fmd/formats/safetensors.h"
+#include "fmd/model/encoder_backbone.h"
 #include "fmd/model/model.h"
 #include "fmd/model/passes.h"
 #include "stopwatch.h"
@@ -86,7 +87,7 @@ OneHot load_adult() {
         std::find(task.ignore.begin(), task.ignore.end(), column.name) != task.ignore.end();
     if (!left_out) inputs.push_back(column.name);
   }
-  const TableBackbone backbone(
+  const EncoderBackbone backbone(
       Encoder(table, inputs, std::span<const Index>(), Unseen::error));
   data.X = backbone.features(table, {}, {});
   data.y = labels(table, task);

@@ -63,8 +63,8 @@ std::vector<Index> balanced_draw(const Cells& cells, Rng& rng) {
 }
 
 // Parameters for every C on one draw, in terms of the original features.
-std::vector<Vector> fit_draw(const Rows& rows, std::span<const Index> drawn,
-                             std::span<const double> C) {
+std::vector<Vector> fit_draw(const LinearHead& head, const Rows& rows,
+                             std::span<const Index> drawn, std::span<const double> C) {
   Matrix X = dense_matrix(*rows.X, drawn);
   std::vector<std::int32_t> y;
   for (const Index row : drawn) y.push_back(rows.y[at(row)]);
@@ -77,10 +77,8 @@ std::vector<Vector> fit_draw(const Rows& rows, std::span<const Index> drawn,
   SparseLogistic found;
   for (const double c : C) {
     found = fit_sparse_logistic(X, y, 1 / (c * static_cast<double>(X.rows())), found, 1e-7);
-    Vector theta(X.cols() + 1);
-    theta.head(X.cols()) = found.w.cwiseQuotient(scale);
-    theta[X.cols()] = found.b - theta.head(X.cols()).dot(mean);
-    thetas.push_back(std::move(theta));
+    const Vector w = found.w.cwiseQuotient(scale);
+    thetas.push_back(head.from(w.transpose(), Vector::Constant(1, found.b - w.dot(mean))));
   }
   return thetas;
 }
@@ -93,6 +91,8 @@ std::vector<Vector> fit_dfr(const LinearHead& head, const Rows& rows,
   if (head.outputs() != 1) {
     throw Error(ErrorKind::bad_shape, "dfr: needs a model of two classes");
   }
+  if (!head.whole())
+    throw Error(ErrorKind::unsupported, "dfr: needs a head with an intercept");
   require_option(draws >= 1, "dfr", "draws", draws, ">= 1");
   for (const double c : C) require_option(c > 0, "dfr", "C", c, "> 0");
   require_size("dfr", "group", std::ssize(group), rows.X->rows());
@@ -102,7 +102,7 @@ std::vector<Vector> fit_dfr(const LinearHead& head, const Rows& rows,
   exec.for_each(draws, [&](Index k) {
     Rng rng(exec.seed, "dfr", static_cast<std::uint64_t>(k));
     const std::vector<Index> drawn = balanced_draw(cells, rng);
-    all[at(k)] = fit_draw(rows, drawn, C);
+    all[at(k)] = fit_draw(head, rows, drawn, C);
   });
   std::vector<Vector> means(C.size(), Vector::Zero(head.parameters()));
   for (const auto& draw : all)

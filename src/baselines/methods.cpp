@@ -271,9 +271,7 @@ FairMetric fair_metric(const BaselineProblem& problem, const Exec& exec) {
   const LinearHead head(others->cols(), outputs);
   const Rows fit{.X = others.get(), .y = problem.edit.group, .weight = {}, .subset = known};
   const Vector theta = train_linear(head, fit, {}, exec).theta;
-  Matrix directions(others->cols(), outputs);
-  for (Index k = 0; k < outputs; ++k)
-    directions.col(k) = theta.segment(k * (others->cols() + 1), others->cols());
+  const Matrix directions = head.W(theta).transpose();
   return FairMetric(rows.X->cols(), own, directions);
 }
 

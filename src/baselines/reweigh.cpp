@@ -8,7 +8,6 @@
 #include "baselines/post_rows.h"
 #include "core/check.h"
 #include "core/index.h"
-#include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/model/loss.h"
 #include "fmd/model/passes.h"
@@ -134,15 +133,21 @@ InfluenceWeights influence_weights(const LinearHead& head, const Vector& theta,
   for (Index i = 0; i < validation.size(); ++i) miss[i] = p(i, 1) - validation.label(i);
 
   const auto n = static_cast<double>(train.size());
-  const auto inverse = make_cholesky(hessian(head, train, theta, {.l2 = options.l2}, exec));
+  const bool formed = head.parameters() <= kMostDense;
+  const auto inverse =
+      make_inverse_hessian(head, train, theta,
+                           {.solver = formed ? Solver::cholesky : Solver::cg,
+                            .l2 = options.l2,
+                            .tolerance = 1e-10},
+                           exec);
   Matrix sides(head.parameters(), 2);
   sides.col(0) = pull_back(head, theta, validation, F.slope);
   sides.col(1) = pull_back(head, theta, validation, miss);
   const Matrix v = inverse->apply(sides).x / n;  // of the summed Hessian
   const Matrix q = all_probabilities(head, train, theta, exec);
   InfluenceWeights result;
-  result.fairness = all_logits(head, train, v.col(0), exec);
-  result.utility = all_logits(head, train, v.col(1), exec);
+  result.fairness = all_jvp(head, train, theta, v.col(0), exec);
+  result.utility = all_jvp(head, train, theta, v.col(1), exec);
   for (Index i = 0; i < train.size(); ++i) {
     const double g = train.weight_of(i) * (q(i, 1) - train.label(i));
     result.fairness[i] *= g;

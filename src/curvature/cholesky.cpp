@@ -10,7 +10,6 @@ namespace fmd::internal {
 namespace {
 
 constexpr double kSmallestRcond = 1e-12;
-constexpr double kDampingShare = 1e-4;  // of the mean eigenvalue
 constexpr int kMostTries = 20;
 
 class Cholesky final : public InverseHessian {

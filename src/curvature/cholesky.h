@@ -23,6 +23,8 @@ void solve_factored(const Matrix& L, Eigen::MatrixXd& b);
 // Damping when H comes from other rows than the training rows, as a share of the mean
 // eigenvalue.
 inline constexpr double kExternalShare = 1e-2;
+// Damping of an H that has no good factor, the same.
+inline constexpr double kDampingShare = 1e-4;
 
 // H with the damping of make_cholesky's rule, and its factor.
 struct Factor {

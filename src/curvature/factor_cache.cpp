@@ -35,6 +35,9 @@ Hash block_hash(const Rows& rows, Index b) {
     put_span(out,
              std::span(block.dense, static_cast<std::size_t>(block.rows * block.cols)));
   }
+  if (block.offset != nullptr)
+    put_span(out,
+             std::span(block.offset, static_cast<std::size_t>(block.rows * block.outputs)));
   for (Index i = 0; i < block.rows && !rows.weight.empty(); ++i)
     out.put(rows.weight_of(b * kBlockRows + i));
   return sha256(out.bytes());

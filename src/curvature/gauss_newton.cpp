@@ -39,6 +39,7 @@ GaussNewton::GaussNewton(const Head& head, const Rows& rows, const Vector& theta
                          const GaussNewtonTerms& terms, const Exec& exec)
     : head_(head), rows_(rows), theta_(theta), terms_(terms), exec_(exec) {
   require_size("curvature", "theta", theta.size(), head.parameters());
+  require_loss(head, "curvature");
   require_option(terms.n >= 0, "curvature", "n", terms.n, ">= 0");
   require_option(terms.l2 >= 0, "curvature", "l2", terms.l2, ">= 0");
   if (rows.X == nullptr || rows.size() == 0)

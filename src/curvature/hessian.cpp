@@ -5,6 +5,7 @@
 #include "fmd/curvature/weighted_outer.h"
 #include "fmd/model/linear_head.h"
 #include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "model/block_loss.h"
 
 namespace fmd {
@@ -102,6 +103,7 @@ Matrix hessian(const LinearHead& head, const Rows& rows, const Vector& theta,
   require_option(options.rows_in_mean >= 0, "hessian", "rows_in_mean", options.rows_in_mean,
                  ">= 0");
   require_size("hessian", "theta", theta.size(), head.parameters());
+  require_loss(head, "hessian");
   const auto sum = reduce<HessianSum>(
       block_count(rows.size()), [&] { return HessianSum(head.inputs(), head.outputs()); },
       [&](HessianSum& state, Index b) {
@@ -116,17 +118,12 @@ Matrix hessian(const LinearHead& head, const Rows& rows, const Vector& theta,
       exec);
   const double n =
       options.rows_in_mean > 0 ? options.rows_in_mean : static_cast<double>(rows.size());
-  Matrix H = sum.matrix();
+  Matrix H = head.shrink_both(sum.matrix());
   if (n > 0) H /= n;
-  const Index stride = head.inputs() + 1;
-  for (Index j = 0; j < H.rows(); ++j)
-    if (j % stride != stride - 1) H(j, j) += options.l2;
-  if (options.gauge && head.outputs() > 1) {
+  H.diagonal() += ridge_gradient(head, Vector::Ones(H.rows()), options.l2);
+  if (options.gauge && head.gauge()) {
     const double t = H.trace() / static_cast<double>(H.rows());
-    const double share = t / static_cast<double>(head.outputs());
-    for (Index k = 0; k < head.outputs(); ++k)
-      for (Index l = 0; l < head.outputs(); ++l)
-        H.block(k * stride, l * stride, stride, stride).diagonal().array() += share;
+    head.add_gauge(t / static_cast<double>(head.outputs()), H);
   }
   return H;
 }

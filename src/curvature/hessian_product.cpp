@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "core/sums.h"
 #include "fmd/model/loss.h"
+#include "fmd/model/passes.h"
 #include "model/block_loss.h"
 #include "model/slice.h"
 
@@ -43,10 +44,29 @@ double squared_norm(const FeatureBlock& block, Index i) {
 
 }  // namespace
 
+void add_squares(const FeatureBlock& block, Index i, double scale, double* into) {
+  into[block.cols] += scale;
+  if (!block.sparse()) {
+    const float* row = block.dense + i * block.cols;
+    for (Index j = 0; j < block.cols; ++j) {
+      const auto x = static_cast<double>(row[j]);
+      into[j] += scale * x * x;
+    }
+    return;
+  }
+  const auto first = static_cast<std::size_t>(block.start[static_cast<std::size_t>(i)]);
+  const auto last = static_cast<std::size_t>(block.start[static_cast<std::size_t>(i) + 1]);
+  for (std::size_t e = first; e < last; ++e) {
+    const double x = block.value.empty() ? 1.0 : static_cast<double>(block.value[e]);
+    into[block.column[e]] += scale * x * x;
+  }
+}
+
 HessianProduct::HessianProduct(const LinearHead& head, const Rows& rows,
                                const Vector& theta, const Terms& terms, const Exec& exec)
     : head_(head), rows_(rows), theta_(theta), terms_(terms), exec_(exec) {
   require_size("hessian", "theta", theta.size(), head.parameters());
+  require_loss(head, "hessian");
   const Index width = head.outputs() == 1 ? 1 : head.outputs() + 1;
   if (rows.size() * width > kMostSlopes) return;
   Matrix kept(rows.size(), width);
@@ -94,13 +114,39 @@ Vector HessianProduct::row_traces() const {
   return traces;
 }
 
+Vector HessianProduct::diagonal() const {
+  const Index outputs = head_.outputs(), stride = head_.inputs() + 1;
+  Vector sum =
+      reduce<Sums>(
+          block_count(rows_.size()), [&] { return Sums{Vector::Zero(outputs * stride)}; },
+          [&](Sums& sums, Index b) {
+            Scratch scratch;
+            const FeatureBlock block = rows_.block(b, scratch);
+            const Matrix slopes = block_slopes(block, b);
+            for (Index i = 0; i < block.rows; ++i)
+              for (Index k = 0; k < outputs; ++k) {
+                const double p = slopes(i, k);
+                const double s = outputs == 1 ? p : slopes(i, outputs) * p * (1 - p);
+                add_squares(block, i, s, sums.values.data() + k * stride);
+              }
+          },
+          exec_)
+          .values;
+  sum = head_.shrink(std::move(sum)) / terms_.n;
+  sum.array() += terms_.damping;
+  if (head_.gauge()) sum.array() += terms_.gauge / static_cast<double>(outputs);
+  return sum + ridge_gradient(head_, Vector::Ones(dim()), terms_.l2);
+}
+
 Matrix HessianProduct::apply(const Matrix& V) const {
   require_size("hessian", "a direction", V.rows(), dim());
-  const Index count = V.cols(), outputs = head_.outputs(), stride = head_.inputs() + 1;
+  const Index count = V.cols(), outputs = head_.outputs();
   // All directions side by side are the weights of one head with more outputs.
   const LinearHead wide(head_.inputs(), outputs * count);
-  const Matrix directions = V.transpose();
-  const Vector stacked = Eigen::Map<const Vector>(directions.data(), directions.size());
+  const Index each = wide.parameters() / count;
+  Vector stacked(wide.parameters()), spare;
+  for (Index j = 0; j < count; ++j)
+    stacked.segment(j * each, each) = head_.expand(V.col(j), spare);
   const Vector sum =
       reduce<Sums>(
           block_count(rows_.size()), [&] { return Sums{Vector::Zero(stacked.size())}; },
@@ -115,7 +161,7 @@ Matrix HessianProduct::apply(const Matrix& V) const {
             for (Index i = 0; i < block.rows; i += kProductRows) {
               const Index n = std::min(kProductRows, block.rows - i);
               const FeatureBlock tile = slice(block, i, n);
-              wide.logits(tile, stacked, u);
+              wide.jvp(tile, stacked, {}, stacked, u);
               for (Index r = 0; r < n; ++r)
                 apply_slopes(slope + (i + r) * width, outputs, count, u.row(r).data());
               wide.vjp(tile, stacked, {}, u, sums.values);
@@ -123,17 +169,21 @@ Matrix HessianProduct::apply(const Matrix& V) const {
           },
           exec_)
           .values;
-  Matrix result = Eigen::Map<const Matrix>(sum.data(), count, dim()).transpose() / terms_.n;
+  Matrix result(dim(), count);
+  for (Index j = 0; j < count; ++j)
+    result.col(j) = head_.shrink(sum.segment(j * each, each)) / terms_.n;
   result += terms_.damping * V;
-  for (Index j = 0; j < dim(); ++j)
-    if (j % stride != stride - 1) result.row(j) += terms_.l2 * V.row(j);
-  if (terms_.gauge == 0 || outputs == 1) return result;
-  for (Index j = 0; j < stride; ++j) {
+  result += ridge_gradient(head_, Vector::Ones(dim()), terms_.l2).asDiagonal() * V;
+  if (terms_.gauge == 0 || !head_.gauge()) return result;
+  const auto hold = [&](const auto& place) {
     Eigen::RowVectorXd total = Eigen::RowVectorXd::Zero(count);
-    for (Index k = 0; k < outputs; ++k) total += V.row(k * stride + j);
+    for (Index k = 0; k < outputs; ++k) total += V.row(place(k));
     for (Index k = 0; k < outputs; ++k)
-      result.row(k * stride + j) += terms_.gauge / static_cast<double>(outputs) * total;
-  }
+      result.row(place(k)) += terms_.gauge / static_cast<double>(outputs) * total;
+  };
+  for (Index j = 0; j < head_.inputs(); ++j)
+    hold([&](Index k) { return head_.weight(k, j); });
+  if (head_.options().intercept) hold([&](Index k) { return head_.intercept(k); });
   return result;
 }
 

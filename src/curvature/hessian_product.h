@@ -30,6 +30,8 @@ class HessianProduct {
   // The trace of each row's part of the sum, w (1 - sum_k p_k^2) (|phi|^2 + 1): how much
   // the row adds to H.
   [[nodiscard]] Vector row_traces() const;
+  // The diagonal of H, with all terms.
+  [[nodiscard]] Vector diagonal() const;
 
   [[nodiscard]] const Terms& terms() const { return terms_; }
   void set_terms(const Terms& terms) { terms_ = terms; }
@@ -44,5 +46,9 @@ class HessianProduct {
   Exec exec_;
   Matrix slopes_;  // see block_slopes; of all rows, or empty
 };
+
+// into[j] += scale x_j^2 for the features x of row i; the intercept, which comes last,
+// has x = 1.
+void add_squares(const FeatureBlock& block, Index i, double scale, double* into);
 
 }  // namespace fmd::internal

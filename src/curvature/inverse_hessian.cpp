@@ -23,8 +23,9 @@ namespace {
 constexpr Index kPreconditionerRows = 1000;
 constexpr Index kPreconditionerShare = 100;  // one row of this many, when that is more
 
+constexpr Index kMostFormed = 4000;  // parameters, on request
+
 // Heads with hidden layers, and solvers that use products alone.
-constexpr Index kMostFormed = 4000;  // parameters
 constexpr Index kAlwaysFormed = 300;
 constexpr Index kPreconditionerBlocks = 4;
 constexpr double kProductsDampingShare = 1e-2;  // of the mean eigenvalue
@@ -39,6 +40,7 @@ struct Setting {
   const CurvatureOptions& options;
   const Exec& exec;
 
+  [[nodiscard]] bool large() const { return head.parameters() > options.max_dense; }
   [[nodiscard]] double n() const {
     return options.rows_in_mean > 0 ? options.rows_in_mean
                                     : static_cast<double>(rows.size());
@@ -68,6 +70,7 @@ void validate(const Setting& s) {
                  "> 0");
   require_option(o.preconditioner_rows >= 0, "curvature", "preconditioner_rows",
                  o.preconditioner_rows, ">= 0");
+  require_option(o.max_dense >= 0, "curvature", "max_dense", o.max_dense, ">= 0");
   require_size("curvature", "theta", s.theta.size(), s.head.parameters());
   if (s.rows.X == nullptr || s.rows.size() == 0)
     throw Error(ErrorKind::bad_data, "curvature: there are no rows",
@@ -100,12 +103,25 @@ Solver cheaper(const Setting& s) {
   return by_cg < matrix(s.rows.size()) ? Solver::cg : Solver::cholesky;
 }
 
+void require_formable(const Head& head) {
+  if (head.parameters() <= kMostFormed) return;
+  throw Error(ErrorKind::unsupported,
+              fmt::format("curvature: the matrix is formed for at most {} parameters, the "
+                          "head has {}",
+                          kMostFormed, head.parameters()),
+              "use the solver cg");
+}
+
 // What the factor depends on besides rows and theta.
 std::string describe(const Setting& s, const char* kind, Index rows) {
   const CurvatureOptions& o = s.options;
-  return fmt::format("{} outputs {} rows {} n {:a} l2 {:a} damping {:a} external {}", kind,
-                     s.head.outputs(), rows, s.n(), o.l2, o.damping.damping,
-                     o.damping.external);
+  std::string text = fmt::format(
+      "{} outputs {} rows {} n {:a} l2 {:a} damping {:a} external {}", kind,
+      s.head.outputs(), rows, s.n(), o.l2, o.damping.damping, o.damping.external);
+  if (!s.head.whole())
+    text += fmt::format(" intercept {} output_of {}", s.head.options().intercept,
+                        fmt::join(s.head.options().output_of, " "));
+  return text;
 }
 
 // The factor of that description: from the cache, or made now and kept there.
@@ -172,14 +188,57 @@ Factor preconditioner(const Setting& s, const Vector& traces, double mean) {
               "use the solver cholesky, or a larger damping");
 }
 
+// What no factor of p x p numbers is needed for: Kronecker factors where they are small
+// enough, otherwise the diagonal. On 20,000 rows of 12 one-hot columns (1,016 features, 20
+// classes) the factors take conjugate gradients to 1e-10 in 75 steps, the diagonal in 865;
+// on 20,002 features of one output the diagonal takes 45.
+std::function<Vector(const Vector&)> large_preconditioner(const Setting& s,
+                                                          const HessianProduct& product) {
+  const double damping = product.terms().damping;
+  if (s.head.gauge() && s.head.inputs() <= kMostKronecker) {
+    const auto kfac =
+        std::make_shared<const Kfac>(s.head, s.rows, s.theta,
+                                     Kfac::Terms{.n = s.n(),
+                                                 .l2 = s.options.l2,
+                                                 .most_blocks = kPreconditionerBlocks,
+                                                 .gauge = product.terms().gauge},
+                                     s.exec);
+    return [kfac, damping](const Vector& v) { return kfac->solve(v, damping); };
+  }
+  Vector diagonal = product.diagonal();
+  const double floor = 1e-12 * diagonal.mean();  // features that are 0 in all rows
+  diagonal = diagonal.cwiseMax(floor > 0 ? floor : 1.0);
+  return [diagonal](const Vector& v) -> Vector { return v.cwiseQuotient(diagonal); };
+}
+
+std::unique_ptr<InverseHessian> by_large_cg(const Setting& s, HessianProduct product,
+                                            double mean) {
+  const DampingOptions& asked = s.options.damping;
+  const double damping = asked.damping >= 0  ? asked.damping
+                         : asked.external    ? kExternalShare * mean
+                         : s.options.l2 == 0 ? kDampingShare * mean
+                                             : 0;
+  product.set_terms({.n = s.n(), .l2 = s.options.l2, .gauge = mean, .damping = damping});
+  auto precondition = large_preconditioner(s, product);
+  const auto shared = std::make_shared<const HessianProduct>(std::move(product));
+  return make_cg({.dim = shared->dim(),
+                  .product = [shared](const Matrix& V) { return shared->apply(V); },
+                  .precondition = std::move(precondition)},
+                 {.tolerance = s.options.tolerance,
+                  .max_iterations = s.options.max_iterations,
+                  .damping = damping,
+                  .cached = false});
+}
+
 std::unique_ptr<InverseHessian> by_cg(const Setting& s) {
   HessianProduct product(s.head, s.rows, s.theta, {.n = s.n(), .l2 = s.options.l2}, s.exec);
   const auto p = static_cast<double>(s.head.parameters());
-  const double weights = p - static_cast<double>(s.head.outputs());
+  const double weights = p - static_cast<double>(s.head.intercepts().size());
   const Vector traces = product.row_traces();
   const double mean = (traces.sum() / s.n() + s.options.l2 * weights) / p;
   if (!std::isfinite(mean))
     throw Error(ErrorKind::numerical, "cg: the curvature is not finite");
+  if (s.large()) return by_large_cg(s, std::move(product), mean);
   bool cached = false;
   Factor factor = cached_or(s, describe(s, "preconditioner", s.sample_size()), cached,
                             [&] { return preconditioner(s, traces, mean); });
@@ -209,13 +268,7 @@ void validate_products(const Head& head, const CurvatureOptions& o, Solver solve
                  "> 0");
   require_option(o.lissa_scale >= 0 && std::isfinite(o.lissa_scale), "curvature",
                  "lissa_scale", o.lissa_scale, ">= 0");
-  if (solver == Solver::cholesky && head.parameters() > kMostFormed)
-    throw Error(
-        ErrorKind::unsupported,
-        fmt::format("curvature: with hidden layers the matrix is formed for at most "
-                    "{} parameters, the head has {}",
-                    kMostFormed, head.parameters()),
-        "use the solver cg");
+  if (solver == Solver::cholesky) require_formable(head);
 }
 
 // The damping that is asked for, or the rule's.
@@ -287,16 +340,20 @@ std::unique_ptr<InverseHessian> make_inverse_hessian(const Head& head, const Row
                                                      const Vector& theta,
                                                      const CurvatureOptions& options,
                                                      const Exec& exec) {
-  const auto* linear = dynamic_cast<const LinearHead*>(&head);
+  (void)to_string(options.solver);  // throws for what is no enumerator
+  const LinearHead* linear = head.as_linear();
   const bool needs_products =
       options.solver == Solver::lissa || options.solver == Solver::kfac;
   if (linear == nullptr || needs_products)
     return by_products(head, rows, theta, options, exec);
   const Setting setting{*linear, rows, theta, options, exec};
   validate(setting);
-  const Solver solver =
-      options.solver == Solver::automatic ? cheaper(setting) : options.solver;
-  return solver == Solver::cg ? by_cg(setting) : by_cholesky(setting);
+  const Solver solver = options.solver != Solver::automatic ? options.solver
+                        : setting.large()                   ? Solver::cg
+                                                            : cheaper(setting);
+  if (solver == Solver::cg) return by_cg(setting);
+  require_formable(head);
+  return by_cholesky(setting);
 }
 
 std::string to_string(Solver solver) {
@@ -312,7 +369,8 @@ std::string to_string(Solver solver) {
     case Solver::kfac:
       return "kfac";
   }
-  return "";
+  throw Error(ErrorKind::bad_option, fmt::format("solver is {}, which is no enumerator",
+                                                 static_cast<int>(solver)));
 }
 
 Solver parse_solver(const std::string& name) {

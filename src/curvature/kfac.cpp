@@ -7,8 +7,8 @@
 #include "core/gemm.h"
 #include "core/index.h"
 #include "core/sums.h"
+#include "curvature/hessian_product.h"
 #include "curvature/residual.h"
-#include "fmd/curvature/generalised_eigen.h"
 #include "fmd/curvature/weighted_outer.h"
 #include "fmd/model/loss.h"
 #include "model/block_loss.h"
@@ -20,17 +20,21 @@ namespace {
 // Where each layer's A and G stand in one vector of sums, and its parameters in theta.
 struct Place {
   Index below, width, a, g, start;
+
+  static constexpr Index kMostFull = 4000;
+  [[nodiscard]] Index inputs() const { return below + 1; }
+  [[nodiscard]] bool full() const { return below <= kMostFull; }
+  [[nodiscard]] Index numbers() const { return full() ? inputs() * inputs() : inputs(); }
 };
 
 std::vector<Place> places_of(const Head& head, Index& total) {
-  const std::vector<Index> widths = head.widths();
   std::vector<Place> places;
-  Index next = 0, start = 0;
-  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
-    const Index below = widths[l], width = widths[l + 1];
-    places.push_back({below, width, next, next + (below + 1) * (below + 1), start});
+  Index next = 0;
+  for (const HeadLayer& layer : layers_of(head)) {
+    const Index below = layer.head.inputs(), width = layer.head.outputs();
+    places.push_back({below, width, next, 0, layer.start});
+    places.back().g = next + places.back().numbers();
     next = places.back().g + width * width;
-    start += width * (below + 1);
   }
   total = next;
   return places;
@@ -71,11 +75,21 @@ class BlockSums {
   void add_inputs(const FeatureBlock& block, const Tape& tape, const Vector& weight,
                   Vector& sums) const {
     const Place& first = places_[0];
-    Matrix outer = Matrix::Zero(first.below + 1, first.below + 1);
-    add_weighted_outer(block, {weight.data(), at(weight.size())}, outer);
-    Eigen::Map<Matrix>(sums.data() + first.a, outer.rows(), outer.cols()) += outer;
+    if (first.full()) {
+      Matrix outer = Matrix::Zero(first.inputs(), first.inputs());
+      add_weighted_outer(block, {weight.data(), at(weight.size())}, outer);
+      Eigen::Map<Matrix>(sums.data() + first.a, outer.rows(), outer.cols()) += outer;
+    } else {
+      for (Index i = 0; i < block.rows; ++i)
+        add_squares(block, i, weight[i], sums.data() + first.a);
+    }
     for (std::size_t l = 1; l < places_.size(); ++l) {
       const Matrix& value = tape.value[l - 1];
+      if (!places_[l].full()) {
+        sums.segment(places_[l].a, value.cols()) +=
+            (weight.asDiagonal() * value.cwiseAbs2()).colwise().sum().transpose();
+        continue;
+      }
       const Matrix scaled = weight.asDiagonal() * value;
       gemm(As::transposed, As::is, value.cols(), value.cols(), value.rows(),
            {scaled.data(), value.cols()}, {value.data(), value.cols()}, 1,
@@ -98,15 +112,13 @@ class BlockSums {
   const std::vector<Place>& places_;
 };
 
-// Eigenvectors of a sum whose lower triangle is there; values are never negative.
-void decompose(const double* sums, Index size, double scale, Matrix& vectors,
-               Vector& values) {
+// Eigenvectors of a sum whose lower triangle is there, with a number added to each entry.
+KroneckerBasis decompose(const double* sums, Index size, double scale, double everywhere) {
   Matrix full = scale * Eigen::Map<const Matrix>(sums, size, size);
   for (Index i = 0; i < size; ++i)
     for (Index j = i + 1; j < size; ++j) full(i, j) = full(j, i);
-  GeneralisedEigen eigen = generalised_eigen(full, Matrix::Identity(size, size));
-  vectors = std::move(eigen.vectors);
-  values = eigen.values.cwiseMax(0.0);
+  if (everywhere > 0) full.array() += everywhere;
+  return {Matrix::Identity(size, size), full};
 }
 
 class KfacInverse final : public InverseHessian {
@@ -144,6 +156,7 @@ class KfacInverse final : public InverseHessian {
 Kfac::Kfac(const Head& head, const Rows& rows, const Vector& theta, const Terms& terms,
            const Exec& exec)
     : l2_(terms.l2) {
+  if (head.linear() && !head.as_linear()->whole()) part_ = *head.as_linear();
   Index total = 0;
   const std::vector<Place> places = places_of(head, total);
   const BlockSums block_sums(head, theta, places);
@@ -165,32 +178,27 @@ Kfac::Kfac(const Head& head, const Rows& rows, const Vector& theta, const Terms&
   const double share =
       counted > 0 ? static_cast<double>(rows.size()) / static_cast<double>(counted) : 0;
   for (const Place& place : places) {
-    Layer& layer = layers_.emplace_back();
+    KroneckerBlock& layer = layers_.emplace_back();
     layer.start = place.start;
-    const Index inputs = place.below + 1;
-    const double weight = sums[place.a + inputs * inputs - 1];  // of (., 1)(., 1)^T
-    decompose(sums.data() + place.a, inputs, weight > 0 ? 1 / weight : 0, layer.inputs,
-              layer.input_values);
-    decompose(sums.data() + place.g, place.width, share / terms.n, layer.outputs,
-              layer.output_values);
+    const Index inputs = place.inputs();
+    const double weight = sums[place.a + place.numbers() - 1];  // of (., 1)(., 1)^T
+    const double scale = weight > 0 ? 1 / weight : 0;
+    layer.inputs = place.full() ? decompose(sums.data() + place.a, inputs, scale, 0)
+                                : KroneckerBasis(Matrix::Ones(inputs, 1),
+                                                 scale * sums.segment(place.a, inputs));
+    const double gauge = terms.gauge > 0 ? terms.gauge / static_cast<double>(place.width) /
+                                               layer.inputs.values.mean()
+                                         : 0;
+    layer.outputs = decompose(sums.data() + place.g, place.width, share / terms.n, gauge);
   }
 }
 
-Vector Kfac::solve(const Vector& v, double damping) const {
+Vector Kfac::solve(const Vector& b, double damping) const {
+  Vector spare;
+  const Vector& v = part_ ? part_->expand(b, spare) : b;
   Vector result(v.size());
-  for (const Layer& layer : layers_) {
-    const Index rows = layer.outputs.rows(), cols = layer.inputs.rows();
-    const Eigen::Map<const Matrix> block(v.data() + layer.start, rows, cols);
-    Matrix inside = layer.outputs.transpose() * block * layer.inputs;
-    for (Index k = 0; k < rows; ++k)
-      for (Index j = 0; j < cols; ++j) {
-        const double value = layer.output_values[k] * layer.input_values[j] + l2_ + damping;
-        inside(k, j) = value > 0 ? inside(k, j) / value : 0;
-      }
-    Eigen::Map<Matrix>(result.data() + layer.start, rows, cols) =
-        layer.outputs * inside * layer.inputs.transpose();
-  }
-  return result;
+  for (const KroneckerBlock& layer : layers_) layer.solve(v, l2_, damping, result);
+  return part_ ? part_->shrink(std::move(result)) : result;
 }
 
 std::unique_ptr<InverseHessian> make_kfac(GaussNewton product, Kfac kfac,

@@ -10,6 +10,7 @@
 #include "fit/adam_rule.h"
 #include "fit/training_rows.h"
 #include "fmd/core/rng.h"
+#include "fmd/model/linear_head.h"
 #include "fmd/model/passes.h"
 #include "model/block_loss.h"
 
@@ -124,18 +125,17 @@ bool run_epoch(const Head& head, const Rows& rows, const std::vector<Index>& num
 }  // namespace
 
 Vector initial_theta(const Head& head, std::uint64_t seed) {
-  const std::vector<Index> widths = head.widths();
-  Vector theta(head.parameters());
-  double* to = theta.data();
-  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
+  const std::vector<HeadLayer> layers = layers_of(head);
+  Vector theta = Vector::Zero(head.parameters());
+  for (std::size_t l = 0; l < layers.size(); ++l) {
     Rng rng(seed, "initial weights", l);
-    const bool last = l + 2 == widths.size();
-    const double size =
-        std::sqrt((last ? 1.0 : 2.0) / static_cast<double>(std::max<Index>(1, widths[l])));
-    for (Index k = 0; k < widths[l + 1]; ++k) {
-      for (Index j = 0; j < widths[l]; ++j) *to++ = size * rng.normal();
-      *to++ = 0;
-    }
+    const auto& [start, layer] = layers[l];
+    const double size = std::sqrt((l + 1 == layers.size() ? 1.0 : 2.0) /
+                                  static_cast<double>(std::max<Index>(1, layer.inputs())));
+    for (Index k = 0; k < layer.outputs(); ++k)
+      for (Index j = 0; j < layer.inputs(); ++j)
+        if (const Index place = layer.weight(k, j); place >= 0)
+          theta[start + place] = size * rng.normal();
   }
   return theta;
 }

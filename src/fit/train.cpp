@@ -6,22 +6,24 @@
 #include <memory>
 
 #include "core/check.h"
+#include "curvature/cholesky.h"
 #include "fit/quasi_newton.h"
 #include "fit/training_rows.h"
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
-#include "fmd/data/encoder.h"
 #include "fmd/model/linear_head.h"
 #include "fmd/model/loss.h"
 #include "fmd/model/passes.h"
+#include "model/stacked_rows.h"
 
 namespace fmd {
 namespace {
 
 // These were tuned for speed on Adult; the optimum does not depend on them.
 constexpr double kSlow = 0.4;  // a smaller drop of the gradient asks for a new Hessian
-constexpr double kLeastDamping = 1e-10;  // of the mean eigenvalue
+constexpr double kLeastDamping = 1e-10;   // of the mean eigenvalue
+constexpr double kNewtonResidual = 1e-2;  // of a step by conjugate gradients
 constexpr int kMostHalvings = 30;
 constexpr double kSampleGradient = 1e-3;
 constexpr Index kSampleRows = 4000;
@@ -34,12 +36,30 @@ struct Problem {
   const Rows& rows;
   double l2;
   double n;
+  Index max_dense;
   const Exec& exec;
 
+  // The Hessian is never formed.
+  [[nodiscard]] bool large() const { return head.parameters() > max_dense; }
   [[nodiscard]] Objective at(const Vector& theta) const {
     return objective(head, rows, theta, l2, n, exec);
   }
+  // As much damping as the rule asks for, or the smallest that serves: see inverse().
+  [[nodiscard]] std::shared_ptr<const InverseHessian> by_products(
+      const Vector& theta) const {
+    CurvatureOptions options{.solver = Solver::cg,
+                             .l2 = l2,
+                             .rows_in_mean = n,
+                             .tolerance = kNewtonResidual,
+                             .max_dense = max_dense};
+    std::shared_ptr<const InverseHessian> made =
+        make_inverse_hessian(head, rows, theta, options, exec);
+    if (made->damping() == 0) return made;
+    options.damping.damping = kLeastDamping / kDampingShare * made->damping();
+    return make_inverse_hessian(head, rows, theta, options, exec);
+  }
   [[nodiscard]] std::shared_ptr<const InverseHessian> inverse(const Vector& theta) const {
+    if (large()) return by_products(theta);
     const HessianOptions options{.l2 = l2, .rows_in_mean = n, .gauge = true};
     const Matrix H = hessian(head, rows, theta, options, exec);
     std::shared_ptr<const InverseHessian> inverse = make_cholesky(H);
@@ -105,7 +125,9 @@ void minimise(const Problem& problem, double target, int most, State& state,
       state.stuck = true;
       return;
     }
-    if (!moved || state.F.gradient.norm() > kSlow * before.F.gradient.norm()) {
+    const bool slow = state.F.gradient.norm() > kSlow * before.F.gradient.norm();
+    // Products with a new Hessian cost no more than those with an old one.
+    if (!moved || slow || problem.large()) {
       curvature = nullptr;
     } else {
       curvature->add(state.theta - before.theta, state.F.gradient - before.F.gradient);
@@ -138,24 +160,8 @@ struct Sample {
 Sample take_sample(const Rows& rows, Index count) {
   const std::vector<Index> numbers = sample_rows(rows, count);
   Sample sample;
-  Scratch scratch;
-  const FeatureBlock block = rows.X->gather(numbers, scratch);
-  if (block.sparse()) {
-    CsrRows csr;
-    csr.cols = block.cols;
-    const Index first = block.start.front();
-    csr.start.clear();
-    for (const Index start : block.start) csr.start.push_back(start - first);
-    csr.column.assign(block.column.begin() + first,
-                      block.column.begin() + block.start.back());
-    if (!block.value.empty())
-      csr.value.assign(block.value.begin() + first,
-                       block.value.begin() + block.start.back());
-    sample.X = make_sparse(std::move(csr));
-  } else {
-    const float* values = block.dense;
-    sample.X = make_dense({values, values + count * block.cols}, count, block.cols);
-  }
+  const Rows drawn{rows.X, {}, {}, numbers};
+  sample.X = stack_rows({&drawn, 1});
   for (const Index number : numbers) {
     sample.y.push_back(rows.y[static_cast<std::size_t>(number)]);
     if (!rows.weight.empty())
@@ -178,7 +184,8 @@ void start_on_samples(const Problem& problem, State& state, Curvature& curvature
     const Sample sample = take_sample(problem.rows, count);
     const Rows rows = sample.view();
     const double share = static_cast<double>(count) / static_cast<double>(size);
-    const Problem small{problem.head, rows, problem.l2, problem.n * share, problem.exec};
+    const Problem small{problem.head,      rows,        problem.l2, problem.n * share,
+                        problem.max_dense, problem.exec};
     State on_sample{theta, small.at(theta)};
     const double target = kSampleGradient * state.F.gradient.norm();
     minimise(small, target, most, on_sample, found);
@@ -196,10 +203,12 @@ void start_on_samples(const Problem& problem, State& state, Curvature& curvature
 // The class mean of softmax parameters changes no probability and only costs ridge. Without
 // it every gradient has class sum 0, which the gauge term needs.
 void centre(const LinearHead& head, Vector& theta) {
-  if (head.outputs() == 1) return;
-  Eigen::Map<Matrix> W(theta.data(), head.outputs(), head.inputs() + 1);
-  const Eigen::RowVectorXd mean = W.colwise().mean();
-  W.rowwise() -= mean;
+  if (!head.gauge()) return;
+  Matrix all(head.outputs(), head.inputs() + 1);
+  all << head.W(theta), head.b(theta);
+  const Eigen::RowVectorXd mean = all.colwise().mean();
+  all.rowwise() -= mean;
+  theta = head.from(all.leftCols(head.inputs()), all.col(head.inputs()));
 }
 
 // Total weight of each class; checks the labels on the way.
@@ -245,6 +254,7 @@ void validate(const LinearHead& head, const Rows& rows, const TrainOptions& opti
                  options.max_iterations, "> 0");
   require_option(options.rows_in_mean >= 0, "train", "rows_in_mean", options.rows_in_mean,
                  ">= 0");
+  require_option(options.max_dense >= 0, "train", "max_dense", options.max_dense, ">= 0");
   require_training(head, rows, start);
 }
 
@@ -257,7 +267,8 @@ TrainResult train_linear(const LinearHead& head, const Rows& rows,
   const Vector in_class = class_weights(head, rows);
   const double n =
       options.rows_in_mean > 0 ? options.rows_in_mean : static_cast<double>(rows.size());
-  const Problem problem{head, rows, options.l2 >= 0 ? options.l2 : 1 / n, n, exec};
+  const Problem problem{
+      head, rows, options.l2 >= 0 ? options.l2 : 1 / n, n, options.max_dense, exec};
 
   State state{Vector::Zero(head.parameters()), {}};
   state.F = problem.at(state.theta);

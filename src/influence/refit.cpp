@@ -70,17 +70,17 @@ Vector refit_without(const Head& head, const Rows& train, const Vector& theta,
                      const Exec& exec, bool* converged) {
   const std::vector<float> weight = weights_without(train, entries);
   const Rows kept{train.X, train.y, weight, train.subset};
-  const auto* linear = dynamic_cast<const LinearHead*>(&head);
+  const LinearHead* linear = head.as_linear();
   if (linear == nullptr) {
     if (converged) *converged = false;
     return train_on(head, kept, theta, options, exec);
   }
-  TrainResult fitted =
-      train_linear(*linear, kept,
-                   {.l2 = options.l2,
-                    .relative_gradient = options.relative_gradient,
-                    .rows_in_mean = mean_over(train, options.rows_in_mean)},
-                   exec, theta);
+  TrainResult fitted = train_linear(*linear, kept,
+                                    {.l2 = options.l2,
+                                     .relative_gradient = options.relative_gradient,
+                                     .rows_in_mean = mean_over(train, options.rows_in_mean),
+                                     .max_dense = options.max_dense},
+                                    exec, theta);
   if (converged) *converged = fitted.summary.status == TrainStatus::converged;
   return std::move(fitted.theta);
 }
@@ -104,9 +104,14 @@ RemovalCheck check_removal(const Head& head, const Rows& train, const Vector& th
 
   const std::vector<float> weight = weights_without(train, entries);
   const Rows kept{train.X, train.y, weight, train.subset};
-  const Solver solver = head.linear() ? Solver::cholesky : Solver::automatic;
-  const auto inverse = make_inverse_hessian(
-      head, kept, base, {.solver = solver, .l2 = options.l2, .rows_in_mean = n}, exec);
+  const bool exact = head.linear() && head.parameters() <= options.max_dense;
+  const auto inverse =
+      make_inverse_hessian(head, kept, base,
+                           {.solver = exact ? Solver::cholesky : Solver::automatic,
+                            .l2 = options.l2,
+                            .rows_in_mean = n,
+                            .max_dense = options.max_dense},
+                           exec);
   Vector gradient = objective(head, kept, base, options.l2, n, exec).gradient;
   // A network is not at an optimum. Its gradient with all rows does not come from the rows
   // that are left out.
@@ -128,7 +133,9 @@ Removal remove_in_rounds(const LinearHead& head, const Rows& train, const Vector
                          const Exec& exec) {
   require_option(options.count > 0, "removal", "count", options.count, "> 0");
   require_option(options.per_round >= 0, "removal", "per_round", options.per_round, ">= 0");
-  const RefitOptions refit{options.curvature.l2, options.curvature.rows_in_mean};
+  const RefitOptions refit{.l2 = options.curvature.l2,
+                           .rows_in_mean = options.curvature.rows_in_mean,
+                           .max_dense = options.curvature.max_dense};
   Removal removal;
   removal.theta = refit_without(head, train, theta, {}, refit, exec);
   removal.before = gap_of(target, head, removal.theta, false, exec).value;

@@ -18,13 +18,19 @@ bool counts(const Rows& rows, Index entry) {
 }
 
 // d(w L)/dz of the tile's rows from their logits, in place, and in `start` the same at
-// theta = 0; 0 where a row does not count.
-void loss_slopes(const Rows& train, Index first, Matrix& z, Matrix& start) {
+// theta = 0, where only the offset is left; 0 where a row does not count.
+void loss_slopes(const Rows& train, const FeatureBlock& tile, Index first, Matrix& z,
+                 Matrix& start) {
   const Index outputs = z.cols();
-  const double even = 1 / static_cast<double>(classes_of(outputs));
   Matrix p(z.rows(), classes_of(outputs));
+  Matrix even = Matrix::Constant(p.rows(), p.cols(), 1 / static_cast<double>(p.cols()));
   block_probabilities(z, p);
   start.setZero(z.rows(), outputs);
+  if (tile.offset != nullptr) {
+    add_offset(tile, start);
+    block_probabilities(start, even);
+    start.setZero();
+  }
   for (Index i = 0; i < z.rows(); ++i) {
     const Index entry = first + i;
     if (!counts(train, entry)) {
@@ -35,11 +41,11 @@ void loss_slopes(const Rows& train, Index first, Matrix& z, Matrix& start) {
     const std::int32_t y = train.label(entry);
     if (outputs == 1) {
       z(i, 0) = w * (y == 1 ? -p(i, 0) : p(i, 1));
-      start(i, 0) = w * (even - y);
+      start(i, 0) = w * (even(i, 1) - y);
       continue;
     }
     for (Index k = 0; k < outputs; ++k) z(i, k) = w * p(i, k);
-    start.row(i).setConstant(w * even);
+    start.row(i) = w * even.row(i);
     z(i, y) -= w;
     start(i, y) -= w;
   }
@@ -63,24 +69,27 @@ struct LinearSweep {
         v(directions),
         wide(h.inputs(), h.outputs() * (1 + directions.cols())),
         twice(h.inputs(), 2 * h.outputs()),
-        stacked(at.size() * (1 + directions.cols())) {
-    stacked.head(theta.size()) = theta;
+        stacked(wide.parameters()) {
+    const Index each = stacked.size() / (1 + v.cols());
+    Vector spare;
+    stacked.head(each) = head.expand(theta, spare);
     for (Index j = 0; j < v.cols(); ++j)
-      stacked.segment((1 + j) * theta.size(), theta.size()) = v.col(j);
+      stacked.segment((1 + j) * each, each) = head.expand(v.col(j), spare);
   }
 
   void block(Index b, Matrix& change, Vector& gradients) const {
     const Index outputs = head.outputs();
-    Vector sums = Vector::Zero(2 * theta.size());
+    Vector sums = Vector::Zero(twice.parameters());
     Scratch scratch;
     Matrix both, slope, slope_start, slopes;
     const FeatureBlock all = train.block(b, scratch);
     for (Index i = 0; i < all.rows; i += kTileRows) {
       const Index rows = std::min(kTileRows, all.rows - i), first = b * kBlockRows + i;
       const FeatureBlock tile = slice(all, i, rows);
-      wide.logits(tile, stacked, both);
+      wide.jvp(tile, stacked, {}, stacked, both);
       slope = both.leftCols(outputs);
-      loss_slopes(train, first, slope, slope_start);
+      if (tile.offset != nullptr) add_offset(tile, slope);
+      loss_slopes(train, tile, first, slope, slope_start);
       for (Index r = 0; r < rows; ++r)
         for (Index j = 0; j < v.cols(); ++j)
           change(first + r, j) =
@@ -89,7 +98,9 @@ struct LinearSweep {
       slopes << slope, slope_start;
       twice.vjp(tile, sums, {}, slopes, sums);
     }
-    gradients += sums;
+    const Index each = sums.size() / 2;
+    gradients.head(theta.size()) += head.shrink(sums.head(each));
+    gradients.tail(theta.size()) += head.shrink(sums.tail(each));
   }
 };
 
@@ -103,8 +114,7 @@ struct NetworkSweep {
 
   NetworkSweep(const Head& h, const Rows& rows, const Vector& at, const Matrix& directions)
       : head(h), train(rows), theta(at), v(directions), start(at) {
-    const std::vector<Index> widths = h.widths();
-    start.tail(widths.back() * (widths[widths.size() - 2] + 1)).setZero();
+    start.tail(start.size() - layers_of(h).back().start).setZero();
   }
 
   void block(Index b, Matrix& change, Vector& gradients) const {
@@ -118,7 +128,7 @@ struct NetworkSweep {
       const Index rows = std::min(kTileRows, all.rows - i), first = b * kBlockRows + i;
       const FeatureBlock tile = slice(all, i, rows);
       head.logits(tile, theta, slope, &tape);
-      loss_slopes(train, first, slope, slope_start);
+      loss_slopes(train, tile, first, slope, slope_start);
       for (Index j = 0; j < v.cols(); ++j) {
         head.jvp(tile, theta, tape, v.col(j), u);
         for (Index r = 0; r < rows; ++r) change(first + r, j) = slope.row(r).dot(u.row(r));
@@ -145,7 +155,8 @@ Vector gradients_of(const Sweep& sweep, const Rows& train, Index parameters, Mat
 LossGradients sweep_rows(const Head& head, const Rows& train, const Vector& theta,
                          const Matrix& v, Matrix& change, const Exec& exec) {
   const Index p = theta.size();
-  const auto* linear = dynamic_cast<const LinearHead*>(&head);
+  require_loss(head, "influence");
+  const LinearHead* linear = head.as_linear();
   const Vector both =
       linear != nullptr
           ? gradients_of(LinearSweep(*linear, train, theta, v), train, p, change, exec)

@@ -124,9 +124,7 @@ Vector AdultIncome::averaged() const {
   const Study study = make_study(model_, edit_, model_.task, true, exec_);
   const Attribute& attribute = study.attributes[at(study.find(attribute_))];
   const std::vector<Index> features = attribute_features(model_, {&attribute});
-  // The first layer is a linear head too.
-  const std::vector<Index> widths = model_.head->widths();
-  const LinearHead first(widths[0], widths[1]);
+  const LinearHead first = layers_of(*model_.head).front().head;
   Vector theta = model_.theta;
   theta.head(first.parameters()) = average_features(
       first, model_.theta.head(first.parameters()), study.rows(), features, exec_);
@@ -199,7 +197,7 @@ Measured AdultIncome::rival(const std::string& id, const std::string& name) {
   const Study study = make_study(model_, edit_, model_.task, true, exec_);
   const Attribute& attribute = study.attributes[at(study.find(attribute_))];
   BaselineProblem problem;
-  problem.head = dynamic_cast<const LinearHead&>(*last.head);
+  problem.head = *last.head->as_linear();
   problem.theta = last.theta;
   problem.l2 = last.l2;
   problem.favorable = 1;

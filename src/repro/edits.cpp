@@ -22,7 +22,7 @@ namespace fmd::repro {
 namespace {
 
 const LinearHead& linear(const Stage& stage) {
-  if (const auto* head = dynamic_cast<const LinearHead*>(stage.head.get())) return *head;
+  if (const LinearHead* head = stage.head->as_linear()) return *head;
   throw Error(ErrorKind::unsupported, "reproduce: this row edits the last layer alone");
 }
 
@@ -215,8 +215,7 @@ Outcome intercepts(const Stage& stage, const Exec& exec) {
                   .labels = true,
                   .rows = stage.edit.pairs.c.X->rows(),
                   .chosen = ""};
-  for (Index k = 0; k < head.outputs(); ++k)
-    outcome.theta[k * (head.inputs() + 1) + head.inputs()] += shift[k];
+  for (Index k = 0; k < head.outputs(); ++k) outcome.theta[head.intercept(k)] += shift[k];
   outcome.seconds = start.seconds();
   outcome.cpu = start.cpu();
   return outcome;
@@ -285,11 +284,11 @@ Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec) {
   const LinearHead& head = linear(stage);
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   const std::vector<double>& C = settings.list("dfr_C");
-  const Index outputs = head.outputs(), d = head.inputs() + 1;
+  const Index outputs = head.outputs();
   const LinearHead one(head.inputs(), 1);
   std::vector<EditCandidate> candidates(C.size());
-  for (std::size_t c = 0; c < C.size(); ++c)
-    candidates[c] = {Vector::Zero(head.parameters()), fmt::format("C = {:.3g}", C[c])};
+  std::vector<Matrix> W(C.size(), Matrix(outputs, head.inputs()));
+  std::vector<Vector> b(C.size(), Vector(outputs));
   std::vector<std::int32_t> y(both.y.size());
   for (Index k = 0; k < outputs; ++k) {
     const auto label = static_cast<std::int32_t>(outputs == 1 ? 1 : k);
@@ -297,9 +296,13 @@ Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec) {
     const std::vector<Vector> thetas =
         fit_dfr(one, {both.X.get(), y, {}, {}}, stage.edit_group, C,
                 settings.count("dfr_draws"), exec);
-    for (std::size_t c = 0; c < C.size(); ++c)
-      candidates[c].theta.segment(k * d, d) = thetas[c];
+    for (std::size_t c = 0; c < C.size(); ++c) {
+      W[c].row(k) = one.W(thetas[c]);
+      b[c][k] = one.b(thetas[c])[0];
+    }
   }
+  for (std::size_t c = 0; c < C.size(); ++c)
+    candidates[c] = {head.from(W[c], b[c]), fmt::format("C = {:.3g}", C[c])};
   const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
   return {candidates[best].theta,       start.seconds(),         start.cpu(), 0, true,
           stage.edit.pairs.c.X->rows(), candidates[best].setting};

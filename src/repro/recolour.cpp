@@ -6,6 +6,7 @@
 #include "core/gemm.h"
 #include "core/index.h"
 #include "fmd/core/error.h"
+#include "fmd/model/linear_head.h"
 
 namespace fmd {
 namespace {
@@ -23,14 +24,14 @@ void for_each_piece(Index rows, const Exec& exec, const Body& body) {
 
 // f(W a + b) of one hidden layer, from rows x below to rows x width.
 void next_layer(const MlpHead& network, const Vector& theta, Index layer, Matrix& a) {
-  const Index below = network.widths()[at(layer)], width = network.widths()[at(layer) + 1];
-  const double* W = theta.data() + network.layer_starts()[at(layer)];
+  const auto [start, head] = layers_of(network)[at(layer)];
+  const Index below = head.inputs(), width = head.outputs();
+  const Vector own = theta.segment(start, head.parameters());
+  const Matrix W = head.W(own);
   // LinearHead reads features as floats; here they are doubles, so gemm is called directly.
-  Matrix sums(a.rows(), width);
-  for (Index i = 0; i < a.rows(); ++i)
-    for (Index k = 0; k < width; ++k) sums(i, k) = W[k * (below + 1) + below];
-  gemm(As::is, As::transposed, a.rows(), width, below, {a.data(), below}, {W, below + 1}, 1,
-       {sums.data(), width});
+  Matrix sums = head.b(own).transpose().replicate(a.rows(), 1);
+  gemm(As::is, As::transposed, a.rows(), width, below, {a.data(), below}, {W.data(), below},
+       1, {sums.data(), width});
   a.swap(sums);
 }
 
@@ -56,6 +57,8 @@ Recolouring::Recolouring(const MlpHead& network, const Vector& theta, const Digi
   const Index pixels = digits.pixels, inputs = network.inputs();
   require_size("recolour", "theta", theta.size(), network.parameters());
   require_size("recolour", "the network's input", inputs, 3 * pixels);
+  const LinearHead lowest = layers_of(network).front().head;
+  const Matrix W = lowest.W(theta.head(lowest.parameters()));
   for_each_piece(rows_, exec, [&](Index first, Index count) {
     Matrix grey(count, pixels), product(count, width_);
     for (Index i = 0; i < count; ++i) {
@@ -65,7 +68,7 @@ Recolouring::Recolouring(const MlpHead& network, const Vector& theta, const Digi
     }
     for (Index channel = 0; channel < 3; ++channel) {
       gemm(As::is, As::transposed, count, width_, pixels, {grey.data(), pixels},
-           {theta.data() + channel * pixels, inputs + 1}, 0, {product.data(), width_});
+           {W.data() + channel * pixels, inputs}, 0, {product.data(), width_});
       for (Index i = 0; i < count; ++i)
         for (Index k = 0; k < width_; ++k)
           products_[at(((first + i) * 3 + channel) * width_ + k)] =
@@ -80,7 +83,8 @@ std::unique_ptr<Features> Recolouring::features(const Colours& colours, Index la
                  "from 1 to the number of hidden layers");
   require_size("recolour", "the colours", colours.size(), rows_);
   const Index below = network_.layers() - layers, width = network_.widths()[at(below)];
-  const Index inputs = network_.inputs();
+  const LinearHead lowest = layers_of(network_).front().head;
+  const Vector intercept = lowest.b(theta_.head(lowest.parameters()));
   std::vector<float> values(at(rows_ * width));
   for_each_piece(rows_, exec, [&](Index first, Index count) {
     Matrix a(count, width_);
@@ -88,7 +92,7 @@ std::unique_ptr<Features> Recolouring::features(const Colours& colours, Index la
       const Colour& paint = colours.paint[at(first + i)];
       const float* product = products_.data() + (first + i) * 3 * width_;
       for (Index k = 0; k < width_; ++k) {
-        double sum = theta_[k * (inputs + 1) + inputs];
+        double sum = intercept[k];
         for (Index channel = 0; channel < 3; ++channel)
           sum += static_cast<double>(paint[at(channel)]) *
                  static_cast<double>(product[channel * width_ + k]);

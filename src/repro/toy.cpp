@@ -238,15 +238,16 @@ void Toy::make_span() {
   const Stopwatch start;
   const Index n = c.rows(), pixels = c.cols();
   Matrix A(2 * n + 1, pixels);
-  A << c, cbar, full_.theta.head(pixels).transpose();
+  const LinearHead& full = *full_.head->as_linear();
+  A << c, cbar, full.W(full_.theta);
   const Matrix L = cholesky_factor(times_transposed(A, A));
   span_seconds_ = start.seconds();
   span_cpu_ = start.cpu();
   basis_ = solve_lower(L, std::move(A));
   const Index dim = basis_.rows();
-  span_.head = std::make_shared<LinearHead>(dim, 1);
-  span_.theta.resize(dim + 1);
-  span_.theta << L.row(2 * n).transpose(), full_.theta[pixels];
+  const auto head = std::make_shared<LinearHead>(dim, 1);
+  span_.head = head;
+  span_.theta = head->from(L.row(2 * n), full.b(full_.theta));
   span_.l2 = full_.l2;
   span_.edit_group = full_.edit_group;
   span_.edit = in_span(full_.edit);
@@ -264,10 +265,10 @@ Side Toy::in_span(const Side& side) const {
 }
 
 Vector Toy::on_pixels(const Vector& span_theta) const {
-  const Index dim = basis_.rows();
-  Vector theta(basis_.cols() + 1);
-  theta << basis_.transpose() * span_theta.head(dim), span_theta[dim];
-  return theta;
+  const LinearHead& span = *span_.head->as_linear();
+  const Vector on_span = span.W(span_theta).row(0);
+  const Vector w = basis_.transpose() * on_span;
+  return full_.head->as_linear()->from(w.transpose(), span.b(span_theta));
 }
 
 std::string Toy::pictures(const Vector& solved) const {

@@ -65,6 +65,23 @@ void subtract_dense(const FeatureBlock& c, const FeatureBlock& cbar, Delta& out)
   }
 }
 
+void subtract_whole(const Delta& delta, const Matrix& h, Vector& into) {
+  const Index stride = delta.cols + 1;
+  if (!delta.sparse) {
+    const int m = static_cast<int>(h.cols()), n = static_cast<int>(delta.rows);
+    const int d = static_cast<int>(delta.cols), ld = static_cast<int>(stride);
+    const double one = 1, minus = -1;
+    if (m > 0 && n > 0 && d > 0)
+      dgemm_("N", "T", &d, &m, &n, &minus, delta.dense.data(), &d, h.data(), &m, &one,
+             into.data(), &ld);
+    return;
+  }
+  for (Index i = 0; i < delta.rows; ++i)
+    delta.for_each(i, [&](Index j, double value) {
+      for (Index k = 0; k < h.cols(); ++k) into[k * stride + j] -= value * h(i, k);
+    });
+}
+
 }  // namespace
 
 Delta subtract(const FeatureBlock& c, const FeatureBlock& cbar) {
@@ -78,6 +95,11 @@ Delta subtract(const FeatureBlock& c, const FeatureBlock& cbar) {
   } else {
     subtract_dense(c, cbar, delta);
   }
+  if (c.offset == nullptr && cbar.offset == nullptr) return delta;
+  delta.offset.setZero(c.rows, std::max(c.outputs, cbar.outputs));
+  if (cbar.offset != nullptr) add_offset(cbar, delta.offset);
+  delta.offset *= -1;
+  if (c.offset != nullptr) add_offset(c, delta.offset);
   return delta;
 }
 
@@ -86,8 +108,23 @@ Delta pair_delta(const PairSet& pairs, Index b) {
   return subtract(pairs.c.block(b, c_scratch), pairs.cbar.block(b, cbar_scratch));
 }
 
-void delta_logits(const Delta& delta, Index outputs, const Vector& theta, Matrix& z) {
-  const Index stride = delta.cols + 1;
+void require_equal_offsets(const Delta& delta) {
+  if (delta.offset.size() > 0 && !delta.offset.isZero(0))
+    throw Error(ErrorKind::unsupported,
+                "the path needs pairs whose sides have the same offset",
+                "use --method solve with one lambda");
+}
+
+void delta_logits(const Delta& delta, const LinearHead& head, const Vector& theta,
+                  Matrix& z) {
+  delta_jvp(delta, head, theta, z);
+  if (delta.offset.size() > 0) z += delta.offset;
+}
+
+void delta_jvp(const Delta& delta, const LinearHead& head, const Vector& v, Matrix& z) {
+  Vector spare;
+  const Vector& theta = head.expand(v, spare);
+  const Index outputs = head.outputs(), stride = delta.cols + 1;
   z.setZero(delta.rows, outputs);
   if (!delta.sparse) {
     const int m = static_cast<int>(outputs), n = static_cast<int>(delta.rows);
@@ -104,21 +141,13 @@ void delta_logits(const Delta& delta, Index outputs, const Vector& theta, Matrix
     });
 }
 
-void subtract_delta_vjp(const Delta& delta, const Matrix& h, Vector& into) {
-  const Index stride = delta.cols + 1;
-  if (!delta.sparse) {
-    const int m = static_cast<int>(h.cols()), n = static_cast<int>(delta.rows);
-    const int d = static_cast<int>(delta.cols), ld = static_cast<int>(stride);
-    const double one = 1, minus = -1;
-    if (m > 0 && n > 0 && d > 0)
-      dgemm_("N", "T", &d, &m, &n, &minus, delta.dense.data(), &d, h.data(), &m, &one,
-             into.data(), &ld);
-    return;
-  }
-  for (Index i = 0; i < delta.rows; ++i)
-    delta.for_each(i, [&](Index j, double value) {
-      for (Index k = 0; k < h.cols(); ++k) into[k * stride + j] -= value * h(i, k);
-    });
+void subtract_delta_vjp(const Delta& delta, const LinearHead& head, const Matrix& h,
+                        Vector& sum) {
+  Vector own;
+  if (!head.whole()) own.setZero(head.outputs() * (head.inputs() + 1));
+  Vector& into = head.whole() ? sum : own;
+  subtract_whole(delta, h, into);
+  if (!head.whole()) sum += head.shrink(std::move(own));
 }
 
 }  // namespace fmd::internal

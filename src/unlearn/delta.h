@@ -5,6 +5,7 @@
 #include "core/internal.h"
 #include "fmd/core/types.h"
 #include "fmd/model/features.h"
+#include "fmd/model/linear_head.h"
 #include "fmd/model/pairs.h"
 #include "fmd/model/rows.h"
 
@@ -22,6 +23,7 @@ struct Delta {
   std::vector<Index> start;
   std::vector<std::int32_t> column;
   std::vector<double> value;
+  Matrix offset;  // of c minus of cbar; empty where both are null
 
   // body(feature, difference) for the entries of row i.
   template <typename Body>
@@ -58,10 +60,17 @@ void for_each_entry(const FeatureBlock& block, Index i, const Body& body) {
 // Block b of a set of pairs.
 [[nodiscard]] Delta pair_delta(const PairSet& pairs, Index b);
 
-// z = W delta for each row; no intercept. theta as in LinearHead.
-void delta_logits(const Delta& delta, Index outputs, const Vector& theta, Matrix& z);
+// What the path needs: Error(unsupported) where the sides of a pair differ in their offset.
+void require_equal_offsets(const Delta& delta);
+
+// u = W delta for each row, with the W of v: no intercept.
+void delta_jvp(const Delta& delta, const LinearHead& head, const Vector& v, Matrix& u);
+// z(c) - z(cbar): the same at theta, with the offsets.
+void delta_logits(const Delta& delta, const LinearHead& head, const Vector& theta,
+                  Matrix& z);
 
 // into -= sum_i h_i (x) (delta_i, 0): what J^T h changes by when c is replaced by cbar.
-void subtract_delta_vjp(const Delta& delta, const Matrix& h, Vector& into);
+void subtract_delta_vjp(const Delta& delta, const LinearHead& head, const Matrix& h,
+                        Vector& into);
 
 }  // namespace fmd::internal

@@ -3,8 +3,6 @@
 #include <cmath>
 
 #include "core/gemm.h"
-#include "fmd/curvature/generalised_eigen.h"
-#include "fmd/curvature/inverse_hessian.h"
 
 namespace fmd::internal {
 namespace {
@@ -32,10 +30,10 @@ void Gram::add(const Matrix& X, Vector& sums) const {
     sums.segment(start, size) += X.colwise().squaredNorm().transpose();
 }
 
-LayerCurvature::LayerCurvature(const std::vector<Index>& widths) {
+LayerCurvature::LayerCurvature(const std::vector<Index>& widths, Index most_full) {
   Index next = 0, parameters = 0;
   const auto place = [&](Index size) {
-    const Gram gram{next, size};
+    const Gram gram{next, size, most_full};
     next += gram.numbers();
     return gram;
   };
@@ -65,40 +63,14 @@ LayerInverse::LayerInverse(const LayerCurvature& curvature, double hold_scale,
     add_diagonal(inputs, in > 0 ? root * balance + kFloor * in : 1);
     add_diagonal(outputs, root / balance + kFloor * out);
     if (!(mean_diagonal(outputs) > 0)) add_diagonal(outputs, 1);
-    layers_.push_back({layer.start, basis(inputs, layer.input_change.of(sums)),
-                       basis(outputs, layer.slope.of(sums))});
+    layers_.push_back({layer.start,
+                       {inputs, layer.input_change.of(sums)},
+                       {outputs, layer.slope.of(sums)}});
   }
-}
-
-LayerInverse::Basis LayerInverse::basis(const Matrix& first, const Matrix& second) {
-  if (first.cols() == 1 && first.rows() > 1)
-    return {first.cwiseSqrt().cwiseInverse(), second.cwiseQuotient(first).col(0)};
-  GeneralisedEigen eigen = generalised_eigen(second, first);
-  return {std::move(eigen.vectors), eigen.values.cwiseMax(0.0)};
-}
-
-// V^T of each column.
-Matrix LayerInverse::into(const Basis& basis, const Matrix& columns) {
-  if (basis.vectors.cols() == 1) return basis.vectors.col(0).asDiagonal() * columns;
-  return basis.vectors.transpose() * columns;
-}
-
-// V of each column.
-Matrix LayerInverse::back(const Basis& basis, const Matrix& columns) {
-  if (basis.vectors.cols() == 1) return basis.vectors.col(0).asDiagonal() * columns;
-  return basis.vectors * columns;
 }
 
 void LayerInverse::apply(Vector& v) const {
-  for (const Layer& layer : layers_) {
-    const Index rows = layer.outputs.vectors.rows(), cols = layer.inputs.vectors.rows();
-    Eigen::Map<Matrix> block(v.data() + layer.start, rows, cols);
-    Matrix inside = into(layer.inputs, into(layer.outputs, block).transpose());
-    for (Index j = 0; j < cols; ++j)
-      inside.row(j).array() /=
-          1 + layer.inputs.values[j] * layer.outputs.values.transpose().array();
-    block = back(layer.outputs, back(layer.inputs, inside).transpose());
-  }
+  for (const KroneckerBlock& layer : layers_) layer.solve(v, 1, 0, v);
 }
 
 }  // namespace fmd::internal

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/internal.h"
+#include "curvature/kronecker.h"
 #include "fmd/core/types.h"
 
 namespace fmd::internal {
@@ -11,10 +12,10 @@ namespace fmd::internal {
 // sums. For long rows only the diagonal is kept: the full matrix would cost more than it
 // saves.
 struct Gram {
-  Index start = 0, size = 0;
-
   static constexpr Index kMostFull = 600;
-  [[nodiscard]] bool full() const { return size <= kMostFull; }
+  Index start = 0, size = 0, most_full = kMostFull;
+
+  [[nodiscard]] bool full() const { return size <= most_full; }
   [[nodiscard]] Index numbers() const { return full() ? size * size : size; }
   // Adds the rows of X (rows x size).
   void add(const Matrix& X, Vector& sums) const;
@@ -41,7 +42,9 @@ struct LayerCurvature {
     Index start = 0;  // of the layer's parameters
     Gram inputs, input_change, hold, slope, slope_change;
   };
-  explicit LayerCurvature(const std::vector<Index>& widths);
+  // most_full: the longest side that has a full matrix.
+  explicit LayerCurvature(const std::vector<Index>& widths,
+                          Index most_full = Gram::kMostFull);
 
   std::vector<Layer> layers;
   Vector sums;  // of all layers
@@ -49,7 +52,8 @@ struct LayerCurvature {
 
 // (hold_scale x hold + pull + ridge)^-1 of those blocks. Blocks between layers are left
 // out. Two generalised eigendecompositions of the layer's own sizes invert the sum of two
-// Kronecker products exactly. The ridge is split between the factors of the first product.
+// Kronecker products exactly (curvature/kronecker.h). The ridge is split between the
+// factors of the first product.
 class LayerInverse {
  public:
   LayerInverse() = default;
@@ -58,20 +62,7 @@ class LayerInverse {
   void apply(Vector& v) const;
 
  private:
-  // V with V^T first V = 1 and V^T second V diagonal; one column where both are diagonal.
-  struct Basis {
-    Matrix vectors;
-    Vector values;
-  };
-  static Basis basis(const Matrix& first, const Matrix& second);
-  static Matrix into(const Basis& basis, const Matrix& rows);
-  static Matrix back(const Basis& basis, const Matrix& rows);
-
-  struct Layer {
-    Index start = 0;
-    Basis inputs, outputs;
-  };
-  std::vector<Layer> layers_;
+  std::vector<KroneckerBlock> layers_;
 };
 
 }  // namespace fmd::internal

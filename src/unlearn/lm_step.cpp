@@ -12,14 +12,17 @@ namespace {
 constexpr int kMaxProducts = 50;
 constexpr int kSlow = 25;  // so many products show that the preconditioner is out of date
 
+bool has_kronecker(const LinearHead& head) {
+  return head.whole() && head.outputs() > 1 && head.inputs() <= kMostKronecker;
+}
+
 }  // namespace
 
 LmStepModel::LmStepModel(const SolveProblem& problem, Index max_dense)
     : problem_(problem),
-      outputs_(problem.head().outputs()),
-      stride_(problem.head().inputs() + 1),
       linear_(problem.head().linear()),
-      dense_(linear_ && problem.head().parameters() <= max_dense) {}
+      dense_(linear_ && problem.head().parameters() <= max_dense),
+      factored_(!linear_ || (!dense_ && has_kronecker(*problem.head().as_linear()))) {}
 
 // The mean curvature of hold, estimated with one random vector of signs.
 double LmStepModel::mean_hold(const SolveProblem::Point& point) const {
@@ -55,6 +58,10 @@ LmStep LmStepModel::lm_step(const SolveProblem::Point& point, double damping,
     renew_layers(point, damping);
     return conjugate_gradients(point, damping, residual, false);
   }
+  if (!dense_ && factored_) {
+    renew_layers(point, damping);
+    return conjugate_gradients(point, damping, residual, !far);
+  }
   if (!dense_) {
     const auto diagonal = problem_.diagonal(point);
     diagonal_ = (1 + damping) * diagonal.hold + diagonal.pull;
@@ -73,19 +80,15 @@ LmStep LmStepModel::lm_step(const SolveProblem::Point& point, double damping,
 // gauge term, the others a ridge that is too small to matter elsewhere.
 bool LmStepModel::factor(double damping) {
   if (damping == factor_damping_) return true;
-  const Index n = stride_ * outputs_;
   const Vector hold = curvature_.hold.diagonal();
   const Vector scale = hold.maxCoeff() > 0 ? hold : Vector(curvature_.pull.diagonal());
   const double mean = scale.mean();
   for (double ridge = 1e-10; ridge < 1; ridge *= 100) {
     factor_ = (1 + damping) * curvature_.hold + curvature_.pull;
     factor_.diagonal() += ridge * (scale.array() + mean).matrix();
-    if (outputs_ > 1)
-      for (Index k = 0; k < outputs_; ++k)
-        for (Index l = 0; l < outputs_; ++l)
-          factor_.block(k * stride_, l * stride_, stride_, stride_).diagonal().array() +=
-              mean / static_cast<double>(outputs_);
-    const int size = static_cast<int>(n);
+    const LinearHead& head = *problem_.head().as_linear();
+    head.add_gauge(mean / static_cast<double>(head.outputs()), factor_);
+    const int size = static_cast<int>(factor_.rows());
     int info = 0;
     dpotrf_("L", &size, factor_.data(), &size, &info);
     if (info != 0) continue;
@@ -97,7 +100,7 @@ bool LmStepModel::factor(double damping) {
 }
 
 void LmStepModel::precondition(Vector& v) const {
-  if (!linear_) return layer_inverse_.apply(v);
+  if (factored_) return layer_inverse_.apply(v);
   if (!dense_) {
     v = v.cwiseQuotient(diagonal_);
     return;

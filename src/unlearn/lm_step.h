@@ -19,7 +19,8 @@ struct LmStep {
 // at this point. Near the minimum Gauss-Newton converges slowly, because it lacks second
 // derivatives. There B is exact: conjugate gradients on its products, with the last factor
 // as the preconditioner, so that one matrix serves many steps. Linear heads that are too
-// large for a matrix use the products in both cases, preconditioned by the diagonal.
+// large for a matrix use the products in both cases, preconditioned by Kronecker factors
+// (several outputs, at most kMostKronecker inputs) or by the diagonal.
 // Networks always use Gauss-Newton's products, preconditioned layer by layer
 // (unlearn/layer_inverse.h). Their damping also adds its share of the mean curvature of
 // hold in all directions: dead units leave directions that nothing holds, and J is still
@@ -53,8 +54,8 @@ class LmStepModel {
                                            double residual, bool exact);
 
   const SolveProblem& problem_;
-  Index outputs_, stride_;
   bool linear_, dense_;
+  bool factored_;          // preconditioned layer by layer
   double ridge_ = 0;       // networks: what damping adds in all directions
   double mean_hold_ = -1;  // networks: the mean curvature of hold; -1 = not known yet
   bool usable_ = false;    // the matrix serves as preconditioner

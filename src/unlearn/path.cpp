@@ -7,8 +7,10 @@
 #include "core/check.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/curvature/generalised_eigen.h"
+#include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "unlearn/delta.h"
+#include "unlearn/krylov_path.h"
 #include "unlearn/pair_check.h"
 #include "unlearn/pair_outer.h"
 #include "unlearn/pair_slopes.h"
@@ -20,6 +22,10 @@ namespace {
 // Eigenvalues below this share of the largest one are rounding.
 constexpr double kNoise = 1e-12;
 
+// Of the solves of a large head. Each solve makes one direction: an error there is an error
+// of the whole path.
+constexpr double kSolveResidual = 1e-11;
+
 // Adds scale w_i Sbar^2 (x) delta delta^T (one output: 2 sbar^2) of one block of pairs.
 void add_block(const LinearHead& head, const PairSet& pairs, const Vector& theta,
                double scale, Index b, PairOuterSum& sum) {
@@ -28,7 +34,8 @@ void add_block(const LinearHead& head, const PairSet& pairs, const Vector& theta
   const Delta delta = subtract(c, pairs.cbar.block(b, cbar_scratch));
   Matrix z, dz, Sbar, square;
   head.logits(c, theta, z);
-  delta_logits(delta, head.outputs(), theta, dz);
+  require_equal_offsets(delta);
+  delta_logits(delta, head, theta, dz);
   const double factor = head.outputs() == 1 ? 2 * scale : scale;
   PairWeights weights;
   for (Index first = 0; first < c.rows; first += kPairChunk) {
@@ -76,6 +83,7 @@ Matrix consistency_matrix(const LinearHead& head, std::span<const PairSet> pairs
                           const Vector& theta, const Exec& exec) {
   require_size("consistency_matrix", "theta", theta.size(), head.parameters());
   require_pairs("consistency_matrix", head, pairs);
+  require_loss(head, "consistency_matrix");
   Matrix G = Matrix::Zero(head.parameters(), head.parameters());
   for (const PairSet& set : pairs) {
     const double scale = 1 / (static_cast<double>(pairs.size()) * set.total_weight());
@@ -84,7 +92,7 @@ Matrix consistency_matrix(const LinearHead& head, std::span<const PairSet> pairs
         [&] { return PairOuterSum(head.inputs(), head.outputs()); },
         [&](PairOuterSum& state, Index b) { add_block(head, set, theta, scale, b, state); },
         exec);
-    G += sum.matrix();
+    G += head.shrink_both(sum.matrix());
   }
   return G;
 }
@@ -128,6 +136,24 @@ Path make_path(const Matrix& H, const Matrix& G, const Vector& theta0) {
   for (Index j = 0; j < n; ++j)
     if (path.g[j] <= noise) path.g[j] = 0;
   return path;
+}
+
+Path make_path(const LinearHead& head, const Rows& rows, std::span<const PairSet> pairs,
+               const Vector& theta0, const PathOptions& options, const Exec& exec) {
+  require_option(options.max_directions >= 1, "make_path", "max_directions",
+                 options.max_directions, ">= 1");
+  if (head.parameters() <= options.max_dense)
+    return make_path(hessian(head, rows, theta0, {.l2 = options.l2}, exec),
+                     consistency_matrix(head, pairs, theta0, exec), theta0);
+  require_pairs("make_path", head, pairs);
+  const auto H = make_inverse_hessian(head, rows, theta0,
+                                      {.solver = Solver::cg,
+                                       .l2 = options.l2,
+                                       .tolerance = kSolveResidual,
+                                       .max_dense = options.max_dense},
+                                      exec);
+  return krylov_path(*H, ConsistencyProduct(head, pairs, theta0, exec), theta0,
+                     options.max_directions, exec);
 }
 
 std::vector<double> path_lambdas(const Path& path, Index points) {

@@ -32,7 +32,7 @@ PairPiece::PairPiece(const Head& head, const PairSet& pairs, Index piece,
 
 void PairPiece::logits(const Vector& theta, Matrix& z, Matrix& dz, PairTape& tape) const {
   head_.logits(c_, theta, z, &tape.c);
-  if (delta_ != nullptr) return delta_logits(*delta_, head_.outputs(), theta, dz);
+  if (delta_ != nullptr) return delta_logits(*delta_, *head_.as_linear(), theta, dz);
   head_.logits(cbar_, theta, dz, &tape.cbar);
   dz = z - dz;
 }
@@ -40,7 +40,7 @@ void PairPiece::logits(const Vector& theta, Matrix& z, Matrix& dz, PairTape& tap
 void PairPiece::jvp(const Vector& theta, const PairTape& tape, const Vector& v, Matrix& u,
                     Matrix& du) const {
   head_.jvp(c_, theta, tape.c, v, u);
-  if (delta_ != nullptr) return delta_logits(*delta_, head_.outputs(), v, du);
+  if (delta_ != nullptr) return delta_jvp(*delta_, *head_.as_linear(), v, du);
   head_.jvp(cbar_, theta, tape.cbar, v, du);
   du = u - du;
 }
@@ -49,7 +49,7 @@ void PairPiece::vjp(const Vector& theta, const PairTape& tape, Matrix& both,
                     const Matrix& bar, Vector& into) const {
   if (delta_ != nullptr) {
     head_.vjp(c_, theta, tape.c, both, into);
-    return subtract_delta_vjp(*delta_, bar, into);
+    return subtract_delta_vjp(*delta_, *head_.as_linear(), bar, into);
   }
   both -= bar;
   head_.vjp(c_, theta, tape.c, both, into);

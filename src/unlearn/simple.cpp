@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/value_and_vector.h"
 #include "fmd/core/accumulator.h"
+#include "fmd/model/linear_head.h"
 #include "fmd/model/loss.h"
 #include "fmd/model/passes.h"
 #include "unlearn/delta.h"
@@ -22,10 +23,14 @@ void require_rows(std::string_view where, const Head& head, const Vector& theta,
   require_size(where, "a row", rows.X->cols(), head.inputs());
 }
 
-// Where the last layer's parameters begin.
-Index last_layer(const Head& head) {
-  const std::vector<Index> widths = head.widths();
-  return head.parameters() - widths.back() * (widths[widths.size() - 2] + 1);
+// The place of an output's intercept in the layer's parameters.
+Index require_intercept(std::string_view where, const LinearHead& layer, Index output) {
+  const Index place = layer.intercept(output);
+  if (place < 0)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: the model's file has no intercept to change", where),
+                "use a method that changes the weights");
+  return place;
 }
 
 // Weighted means of all features.
@@ -114,11 +119,13 @@ Vector average_features(const Head& head, const Vector& theta, const Rows& rows,
                    fmt::format("in 0 .. {}", head.inputs() - 1));
   const Vector mean = feature_means(rows, head.inputs(), exec);
   Vector result = theta;
-  const Index stride = head.inputs() + 1;
-  for (Index k = 0; k < head.widths()[1]; ++k)
+  const LinearHead first = layers_of(head).front().head;
+  for (Index k = 0; k < first.outputs(); ++k)
     for (const Index j : features) {
-      result[k * stride + head.inputs()] += result[k * stride + j] * mean[j];
-      result[k * stride + j] = 0;
+      const Index place = first.weight(k, j);
+      if (place < 0) continue;
+      result[require_intercept("average_features", first, k)] += result[place] * mean[j];
+      result[place] = 0;
     }
   return result;
 }
@@ -128,7 +135,7 @@ Vector temper(const Head& head, const Vector& theta, double temperature) {
   require_option(temperature > 0 && std::isfinite(temperature), "temper", "temperature",
                  temperature, "> 0");
   Vector result = theta;
-  result.tail(theta.size() - last_layer(head)) /= temperature;
+  result.tail(theta.size() - layers_of(head).back().start) /= temperature;
   return result;
 }
 
@@ -169,10 +176,9 @@ Vector shift_to_rate(const Head& head, const Vector& theta, const Rows& rows,
   const auto count = static_cast<Index>(std::llround(rate * static_cast<double>(z.rows())));
   const double shift = shift_between(margin, count);
   const Index output = head.outputs() == 1 ? 0 : cls;
-  const Index start = last_layer(head);
-  const Index stride = (theta.size() - start) / head.outputs();
+  const HeadLayer last = layers_of(head).back();
   Vector result = theta;
-  result[start + (output + 1) * stride - 1] +=
+  result[last.start + require_intercept("shift_to_rate", last.head, output)] +=
       head.outputs() == 1 && cls == 0 ? -shift : shift;
   return result;
 }

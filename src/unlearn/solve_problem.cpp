@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/gemm.h"
 #include "core/sums.h"
 #include "core/value_and_vector.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/core/rng.h"
 #include "fmd/curvature/hessian.h"
+#include "fmd/curvature/weighted_outer.h"
 #include "fmd/model/passes.h"
 #include "model/layer_slopes.h"
 #include "unlearn/pair_outer.h"
@@ -100,6 +102,22 @@ void slope_root(const Vector& p, const Vector& sign, Eigen::Ref<Vector> root) {
     root = r - p * r.sum();
 }
 
+// into += sum_i w_i S_i, S = diag(p) - p p^T of each row p.
+void add_slopes(const Matrix& p, const Vector& w, Eigen::Map<Matrix> into) {
+  into.diagonal() += p.transpose() * w;
+  into -= p.transpose() * w.asDiagonal() * p;
+}
+
+// into += sum_i w_i S_i S_i.
+void add_squared_slopes(const Matrix& p, const Vector& w, Eigen::Map<Matrix> into) {
+  const Matrix squares = p.cwiseAbs2();
+  const Matrix cross = squares.transpose() * w.asDiagonal() * p;
+  const Vector sizes = w.cwiseProduct(squares.rowwise().sum());
+  into.diagonal() += squares.transpose() * w;
+  into -= cross + cross.transpose();
+  into += p.transpose() * sizes.asDiagonal() * p;
+}
+
 }  // namespace
 
 // ---- What is kept between evaluations
@@ -108,13 +126,14 @@ SolveProblem::SolveProblem(const Head& head, const Vector& theta0, const Rows& r
                            std::span<const PairSet> pairs, const SolveOptions& options,
                            const Exec& exec)
     : head_(head),
-      linear_(dynamic_cast<const LinearHead*>(&head)),
+      linear_(head.as_linear()),
       theta0_(theta0),
       rows_(rows),
       pairs_(pairs),
       options_(options),
       exec_(exec),
       deltas_(pairs.size()) {
+  require_loss(head, "solve");
   if (options.anchor > 0) {
     for (Index i = 0; i < rows.size(); ++i) row_weight_ += rows.weight_of(i);
     p_old_ = all_probabilities(head, rows, theta0, exec);
@@ -210,7 +229,7 @@ void SolveProblem::add_rows(Point& point) const {
         Tape own;
         Tape& tape = keeps_tapes_ ? point.row_tapes[static_cast<std::size_t>(piece)] : own;
         if (linear_ != nullptr) {
-          head_.logits(block, change, dz);
+          head_.jvp(block, point.theta, tape, change, dz);
         } else {
           head_.logits(block, point.theta, dz, &tape);
           dz -= z_old_.middleRows(first, dz.rows());
@@ -363,7 +382,8 @@ Vector SolveProblem::product(const Point& point, const Vector& v, double hold_sc
 
 Matrix SolveProblem::pair_curvature(const Point& point, double fit, double lambda) const {
   const Index outputs = head_.outputs(), pairs = class_pairs(outputs);
-  Matrix total = Matrix::Zero(head_.parameters(), head_.parameters());
+  const Index stride = head_.inputs() + 1;
+  Matrix total = Matrix::Zero(outputs * stride, outputs * stride);
   for (std::size_t s = 0; s < pairs_.size(); ++s) {
     const auto add = [&](PairOuterSum& state, Index b) {
       Scratch scratch;
@@ -397,7 +417,7 @@ Matrix SolveProblem::pair_curvature(const Point& point, double fit, double lambd
                  [&] { return PairOuterSum(head_.inputs(), outputs); }, add, exec_)
                  .matrix();
   }
-  return total;
+  return linear_->shrink_both(std::move(total));
 }
 
 SolveProblem::Curvature SolveProblem::curvature(const Point& point) const {
@@ -424,8 +444,8 @@ SolveProblem::Curvature SolveProblem::curvature(const Point& point) const {
 // delta_j)|^2 for consistency, slopes times squared features on both sides for fit. The two
 // parts are summed one after the other in a vector of twice the parameters.
 SolveProblem::Diagonal SolveProblem::diagonal(const Point& point) const {
-  const Index n = head_.parameters(), outputs = head_.outputs(),
-              stride = head_.inputs() + 1;
+  // Of a whole head's parameters.
+  const Index outputs = head_.outputs(), stride = head_.inputs() + 1, n = outputs * stride;
   Vector total = Vector::Zero(2 * n);
   const auto make = [&] { return empty_sum(2 * n); };
   if (options_.anchor > 0) {
@@ -452,37 +472,41 @@ SolveProblem::Diagonal SolveProblem::diagonal(const Point& point) const {
       const FeatureBlock block = pairs_[s].c.block(b, scratch);
       const Delta& d = delta(s, b, spare);
       Matrix D, S_cbar;
-      Vector pbar(outputs), phi = Vector::Zero(stride), difference = Vector::Zero(stride);
-      phi[stride - 1] = 1;
+      Vector pbar(outputs), changed = Vector::Zero(stride);
       for (Index i = 0; i < block.rows; ++i) {
         const Index entry = b * kBlockRows + i;
         slope_difference(row_of(point.c[s], entry), row_of(point.difference[s], entry), D);
         pbar = (point.c[s].row(entry) - point.difference[s].row(entry)).transpose();
         slope(all_of(pbar), S_cbar);
-        phi.head(stride - 1).setZero();
-        difference.setZero();
-        for_each_entry(block, i, [&](Index j, double x) { phi[j] = x; });
-        d.for_each(i, [&](Index j, double x) { difference[j] = x; });
+        d.for_each(i, [&](Index j, double x) { changed[j] = x; });
         const double w = pair_weight(s, entry), fit = options_.fit / 2 * w;
         const double pull = 2 * options_.lambda * classes_factor() * w;
         for (Index k = 0; k < outputs; ++k) {
           const double dd = D.col(k).squaredNorm(), ss = S_cbar.col(k).squaredNorm();
           const double ds = D.col(k).dot(S_cbar.col(k)), s_cbar = S_cbar(k, k),
                        sc = s_cbar + D(k, k);
-          Eigen::Map<Eigen::ArrayXd> hold(state.vector.data() + k * stride, stride);
-          Eigen::Map<Eigen::ArrayXd> gap(state.vector.data() + n + k * stride, stride);
-          if (fit > 0)
-            hold += fit * (sc * phi.array().square() +
-                           s_cbar * (phi - difference).array().square());
-          gap += pull *
-                 (dd * phi.array().square() + 2 * ds * phi.array() * difference.array() +
-                  ss * difference.array().square());
+          double* hold = state.vector.data() + k * stride;
+          double* gap = hold + n;
+          // Of phi and delta together; then of delta alone where phi is 0.
+          const auto at_phi = [&](Index j, double x) {
+            const double y = changed[j], bar = x - y;
+            hold[j] += fit * (sc * x * x + s_cbar * bar * bar - s_cbar * y * y);
+            gap[j] += pull * (dd * x * x + 2 * ds * x * y);
+          };
+          for_each_entry(block, i, at_phi);
+          at_phi(stride - 1, 1);
+          d.for_each(i, [&](Index j, double y) {
+            hold[j] += fit * s_cbar * y * y;
+            gap[j] += pull * ss * y * y;
+          });
         }
+        d.for_each(i, [&](Index j, double) { changed[j] = 0; });
       }
     };
     total += reduce<ValueAndVector>(block_count(pairs_[s].size()), make, add, exec_).vector;
   }
-  Diagonal result{.hold = total.head(n), .pull = total.tail(n)};
+  Diagonal result{.hold = linear_->shrink(total.head(n)),
+                  .pull = linear_->shrink(total.tail(n))};
   result.hold.array() += options_.mu;
   for (std::size_t k = 0; k < options_.gaps.size(); ++k)
     result.pull += 2 * options_.gaps[k].gamma * point.gap_gradient[k].cwiseAbs2();
@@ -562,7 +586,64 @@ void SolveProblem::add_layers(const Point& point, std::size_t set, Index piece,
   }
 }
 
+// One layer without hidden ones below: its factors are sums over all outputs, nothing is
+// drawn. The change of slopes within a pair is left out: it vanishes with the gaps.
+void SolveProblem::add_linear_layer(const Point& point, std::size_t set, Index b,
+                                    const LayerCurvature::Layer& layer,
+                                    Vector& sums) const {
+  Scratch scratch;
+  Delta spare;
+  const FeatureBlock block = pairs_[set].c.block(b, scratch);
+  const Delta& d = delta(set, b, spare);
+  const Index stride = layer.inputs.size, first = b * kBlockRows;
+  const auto matrix = [&](const Gram& gram) {
+    return Eigen::Map<Matrix>(sums.data() + gram.start, gram.size, gram.size);
+  };
+  Vector weight(block.rows), fit(block.rows), pull(block.rows);
+  for (Index i = 0; i < block.rows; ++i) {
+    const PairScale scale = pair_scale(set, first + i);
+    weight[i] = pair_weight(set, first + i);
+    fit[i] = scale.fit;
+    pull[i] = scale.pull;  // half of the curvature for each side
+  }
+  Matrix p = point.c[set].middleRows(first, block.rows);
+  add_slopes(p, options_.anchor * weight + fit, matrix(layer.hold));
+  add_squared_slopes(p, pull, matrix(layer.slope));
+  p -= point.difference[set].middleRows(first, block.rows);
+  if (options_.fit > 0) add_slopes(p, fit, matrix(layer.hold));
+  add_squared_slopes(p, pull, matrix(layer.slope));
+  Matrix outer = Matrix::Zero(stride, stride);
+  add_weighted_outer(block, {weight.data(), static_cast<std::size_t>(weight.size())},
+                     outer);
+  matrix(layer.inputs) += Matrix(outer.selfadjointView<Eigen::Lower>());
+  double* change = sums.data() + layer.input_change.start;
+  if (!d.sparse) {
+    const Matrix scaled = weight.asDiagonal() * d.dense;
+    gemm(As::transposed, As::is, d.cols, d.cols, d.rows, {scaled.data(), d.cols},
+         {d.dense.data(), d.cols}, 1, {change, stride});
+    return;
+  }
+  for (Index i = 0; i < block.rows; ++i)
+    d.for_each(i, [&](Index j, double x) {
+      d.for_each(i,
+                 [&](Index k, double y) { change[j * stride + k] += weight[i] * x * y; });
+    });
+}
+
 LayerCurvature SolveProblem::layers(const Point& point) const {
+  if (linear_ != nullptr) {
+    LayerCurvature total(head_.widths(), kMostKronecker + 1);
+    for (std::size_t s = 0; s < pairs_.size(); ++s)
+      total.sums += reduce<Sums>(
+                        block_count(pairs_[s].size()),
+                        [&] { return Sums{Vector::Zero(total.sums.size())}; },
+                        [&](Sums& state, Index b) {
+                          add_linear_layer(point, s, b, total.layers[0], state.values);
+                        },
+                        exec_)
+                        .values;
+    return total;
+  }
   LayerCurvature total(head_.widths());
   for (std::size_t s = 0; s < pairs_.size(); ++s)
     total.sums += reduce<Sums>(

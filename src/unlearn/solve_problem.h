@@ -51,8 +51,9 @@ class SolveProblem {
   [[nodiscard]] Vector product(const Point& point, const Vector& v, double hold_scale,
                                bool exact) const;
 
-  // The factors of each layer's block of the two parts; networks only. One random vector of
-  // signs is used in place of all outputs of a pair. Gaps are left out. The anchor is taken
+  // The factors of each layer's block of the two parts. Networks: one random vector of
+  // signs is used in place of all outputs of a pair. Linear heads: at most kMostKronecker
+  // inputs. Gaps are left out. The anchor is taken
   // on the rows c of the pairs, also where its own rows are others.
   [[nodiscard]] LayerCurvature layers(const Point& point) const;
 
@@ -78,6 +79,8 @@ class SolveProblem {
   struct LayerPiece;
   [[nodiscard]] LayerPiece layer_piece(const Point& point, std::size_t set, Index piece,
                                        Index rows) const;
+  void add_linear_layer(const Point& point, std::size_t set, Index b,
+                        const LayerCurvature::Layer& layer, Vector& sums) const;
   void add_layers(const Point& point, std::size_t set, Index piece,
                   const std::vector<LayerCurvature::Layer>& layers, Vector& sums) const;
   // The forward passes of a piece: those that were kept, otherwise new ones in `own`.

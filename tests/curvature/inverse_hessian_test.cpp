@@ -217,5 +217,60 @@ TEST(Solvers, BadOptionsAreNamed) {
   EXPECT_EQ(parse_solver("cg"), Solver::cg);
 }
 
+// The large way on small problems: Kronecker factors or the diagonal in place of a factor.
+TEST(Solvers, TheLargeWayAgreesWithCholesky) {
+  for (const SolverCase& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto problem = test::random_problem(c.shape);
+    const LinearHead head(c.shape.cols, c.outputs);
+    const Vector theta = test::random_vector(head.parameters(), 7, 0.3);
+    const Matrix b = gradients(c.shape.cols, c.outputs, 3);
+    for (const double damping : {-1.0, 0.01}) {
+      CurvatureOptions options{.solver = Solver::cholesky, .l2 = 1e-3};
+      options.damping.damping = damping;
+      const auto exact = make_inverse_hessian(head, problem.rows(), theta, options, {});
+      options.solver = Solver::automatic;
+      options.tolerance = 1e-12;
+      options.max_dense = 0;
+      const auto large = make_inverse_hessian(head, problem.rows(), theta, options, {});
+      const InverseResult x = exact->apply(b), y = large->apply(b);
+      EXPECT_EQ(y.summary.solver, "cg");
+      EXPECT_TRUE(y.summary.converged);
+      EXPECT_EQ(y.summary.damping, x.summary.damping);
+      EXPECT_CLOSE(y.x, x.x, 1e-9);
+    }
+  }
+}
+
+TEST(Solvers, TheLargeWayIsDampedWithoutARidge) {
+  const SolverCase c = cases()[0];
+  const auto problem = test::random_problem(c.shape);
+  const LinearHead head(c.shape.cols, c.outputs);
+  const Vector theta = test::random_vector(head.parameters(), 7, 0.3);
+  const auto made = make_inverse_hessian(head, problem.rows(), theta, {.max_dense = 0}, {});
+  const Matrix H = hessian(head, problem.rows(), theta, {}, {});
+  EXPECT_CLOSE(made->damping(), 1e-4 * H.trace() / static_cast<double>(H.rows()), 1e-6);
+}
+
+TEST(Solvers, WhatIsNoSolverOrTooLargeIsAnError) {
+  const auto problem = test::random_problem({.rows = 20, .cols = 3});
+  const LinearHead head(3, 1);
+  const Vector theta = Vector::Zero(4);
+  const CurvatureOptions unknown{.solver = static_cast<Solver>(77), .l2 = 1};
+  EXPECT_THROW((void)make_inverse_hessian(head, problem.rows(), theta, unknown, {}), Error);
+  EXPECT_THROW((void)to_string(static_cast<Solver>(77)), Error);
+  const auto wide = make_dense(std::vector<float>(2 * 5000, 1.0F), 2, 5000);
+  const std::vector<std::int32_t> y{0, 1};
+  try {
+    (void)make_inverse_hessian(LinearHead(5000, 1), {wide.get(), y, {}, {}},
+                               Vector::Zero(5001), {.solver = Solver::cholesky, .l2 = 1},
+                               {});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::unsupported);
+    EXPECT_EQ(e.hint(), "use the solver cg");
+  }
+}
+
 }  // namespace
 }  // namespace fmd

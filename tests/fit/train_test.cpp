@@ -194,5 +194,26 @@ TEST(Train, WrongUseIsNamed) {
                "row 4 has label -1");
 }
 
+// The large way on small problems: the optimum is the same.
+TEST(Train, TheLargeWayFindsTheSameOptimum) {
+  for (const Index outputs : {1, 3}) {
+    for (const double l2 : {1e-3, 0.0}) {
+      SCOPED_TRACE(testing::Message() << outputs << " outputs, l2 " << l2);
+      const auto problem = random_problem({.rows = 30000,
+                                           .cols = 8,
+                                           .classes = outputs == 1 ? 2 : 3,
+                                           .sparse = true,
+                                           .weighted = true});
+      const LinearHead head(8, outputs);
+      TrainOptions options{.l2 = l2, .relative_gradient = 1e-11};
+      const auto dense = train_linear(head, problem.rows(), options, {});
+      options.max_dense = 0;
+      const auto large = train_linear(head, problem.rows(), options, {});
+      EXPECT_EQ(large.summary.status, TrainStatus::converged);
+      EXPECT_CLOSE(large.theta, dense.theta, 1e-8);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fmd

@@ -132,5 +132,29 @@ TEST(Influence, BadInputIsNamed) {
       ErrorKind::bad_shape, "theta");
 }
 
+TEST(Influence, TheLargeWayGivesTheSameChanges) {
+  for (const Index classes : {2, 3}) {
+    const Setting s(3000, classes, true);
+    const auto made = measures();
+    const auto all = targets(made, s);
+    const auto dense = influence(s.head, s.train.rows(), s.theta, all, s.options(), {});
+    InfluenceOptions options = s.options(Solver::automatic);
+    options.curvature.max_dense = 0;
+    const auto large = influence(s.head, s.train.rows(), s.theta, all, options, {});
+    EXPECT_EQ(large.solve.solver, "cg");
+    EXPECT_CLOSE(large.change, dense.change, 1e-9);
+    const std::vector<Index> entries = {3, 5, 8};
+    const std::vector<double> change(dense.change.rows(), 0.0);
+    const auto check = [&](Index max_dense) {
+      return check_removal(s.head, s.train.rows(), s.theta, all[0], change, entries,
+                           {.l2 = s.l2, .relative_gradient = 1e-11, .max_dense = max_dense},
+                           {});
+    };
+    const RemovalCheck small = check(2000), products = check(0);
+    EXPECT_CLOSE(products.newton, small.newton, 1e-4);  // cg's own tolerance
+    EXPECT_CLOSE(products.refitted, small.refitted, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace fmd

@@ -322,6 +322,38 @@ TEST(GroupPermutations, AreThoseOfEachCriterionAlone) {
 }
 
 // Without a gap p-values are spread evenly: about one in twenty is below .05.
+// Two groups are as far from the reference, on either side of it. The value is that of the
+// larger one, which has the narrower interval: so is its p-value.
+TEST(GroupPermutations, TheValueHasThePValueOfItsOwnComparison) {
+  Scored scored{.p = Matrix(540, 2), .y = {}, .decision = {}, .favorable = 1};
+  std::vector<std::int32_t> code;
+  const auto add = [&](Index rows, Index chosen, std::int32_t group) {
+    for (Index i = 0; i < rows; ++i) {
+      scored.p.row(static_cast<Index>(code.size())) << .5, .5;
+      scored.y.push_back(static_cast<std::int32_t>(i % 2));
+      scored.decision.push_back(i < chosen);
+      code.push_back(group);
+    }
+  };
+  add(40, 10, 0);
+  add(300, 150, 1);
+  add(200, 150, 2);
+  const GroupReport r = group_report(
+      scored, "team", {"few", "half", "many"}, code,
+      {.replicates = 10, .min_rows = 20, .min_label = 5, .permutations = 300}, {});
+  const GroupMeasure& m = *r.find("statistical_parity_difference");
+  ASSERT_EQ(m.comparisons.size(), 2U);
+  ASSERT_EQ(m.comparisons[0].difference.value, -m.comparisons[1].difference.value);
+  ASSERT_NE(m.comparisons[0].adjusted, m.comparisons[1].adjusted);
+  EXPECT_EQ(m.value.value, .25);
+  EXPECT_EQ(m.behind_value(), &m.comparisons[1]);
+  EXPECT_EQ(m.p_value, m.comparisons[1].adjusted);
+  const GroupMeasure& turned = *r.find("demographic_parity");  // its size: never below 0
+  EXPECT_EQ(turned.value.value, .25);
+  EXPECT_EQ(turned.behind_value()->second, 2);
+  EXPECT_EQ(r.find("differential_fairness")->behind_value(), nullptr);
+}
+
 TEST(GroupPermutations, HoldTheirLevel) {
   int below = 0;
   constexpr int kRuns = 100;

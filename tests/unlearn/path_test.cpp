@@ -286,5 +286,47 @@ TEST(Path, SaysWhatIsWrong) {
                "weight 0");
 }
 
+// The large way on small problems: the same points and the same grid.
+TEST(Path, LargeWayAgreesWithTheEigendecomposition) {
+  for (const test::ProblemShape& shape : path_shapes()) {
+    SCOPED_TRACE(testing::Message()
+                 << shape.outputs << " outputs, sparse " << shape.sparse);
+    const SmallProblem p = small_problem(shape);
+    const Path dense = make_path(p.head, p.rows, p.pairs, p.theta0, {.l2 = 1e-2}, {});
+    const Path large =
+        make_path(p.head, p.rows, p.pairs, p.theta0, {.l2 = 1e-2, .max_dense = 0}, {});
+    EXPECT_TRUE(large.converged);
+    EXPECT_LT(large.residual, 1e-9);
+    EXPECT_LE(large.U.cols(), dense.U.cols());
+    const std::vector<double> grid = path_lambdas(dense, 9), own = path_lambdas(large, 9);
+    for (std::size_t k = 0; k < grid.size(); ++k) {
+      EXPECT_NEAR(own[k] / grid[k], 1, 1e-6);
+      const Vector theta = dense.theta(grid[k]);
+      EXPECT_LT((large.theta(grid[k]) - theta).norm(), 1e-7 * theta.norm());
+    }
+    EXPECT_EQ(large.theta(0), p.theta0);
+  }
+}
+
+TEST(Path, LargeWayEndsAtItsLimitAndSaysSo) {
+  const SmallProblem p = small_problem({.outputs = 4, .sparse = false});
+  const Path path = make_path(p.head, p.rows, p.pairs, p.theta0,
+                              {.l2 = 1e-2, .max_dense = 0, .max_directions = 2}, {});
+  EXPECT_EQ(path.U.cols(), 2);
+  EXPECT_FALSE(path.converged);
+  EXPECT_GT(path.residual, 1e-9);
+  EXPECT_THROW(
+      (void)make_path(p.head, p.rows, p.pairs, p.theta0, {.max_directions = 0}, {}), Error);
+}
+
+TEST(Path, LargeWayWithoutGapsStaysAtTheta0) {
+  SmallProblem p = small_problem({.outputs = 1, .sparse = true});
+  for (PairSet& set : p.pairs) set.cbar = set.c;
+  const Path path =
+      make_path(p.head, p.rows, p.pairs, p.theta0, {.l2 = 1e-2, .max_dense = 0}, {});
+  EXPECT_EQ(path.theta(1e9), p.theta0);
+  EXPECT_EQ(path_lambdas(path, 3).size(), 3U);
+}
+
 }  // namespace
 }  // namespace fmd

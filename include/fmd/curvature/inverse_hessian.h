@@ -27,6 +27,10 @@ struct InverseResult {
   InverseSummary summary;
 };
 
+// The most parameters of a linear head for which a matrix of parameters x parameters is
+// formed without being asked for. LIMIT_FIGURES
+inline constexpr Index kMostDense = 2000;
+
 // H^-1 b for many b.
 class InverseHessian {
  public:
@@ -51,7 +55,8 @@ enum class Solver {
   automatic,  // the cheaper one by counting operations
   cholesky,   // H formed and factored: exact, any number of right-hand sides
   cg,     // H never formed: passes over the rows, preconditioned with the factor of H on
-          // some of them, see preconditioner_rows (with hidden layers: with kfac)
+          // some of them, see preconditioner_rows. Above max_dense parameters, and with
+          // hidden layers, with kfac, or with the diagonal: one output, or many inputs
   lissa,  // the Neumann series of H / scale, every row in each step; slow, on request only
   kfac,   // each layer's block as a Kronecker product: an approximation, any number of
           // right-hand sides; the residual is reported and rarely small
@@ -73,6 +78,9 @@ struct CurvatureOptions {
   bool exact = false;
   // cg: 0 = the largest of 1,000, the number of parameters, and a hundredth of the rows
   Index preconditioner_rows = 0;
+  // Linear heads: with more parameters automatic takes cg, and cg has no factor. Without
+  // ridge the rule's damping is then 1e-4 x mean eigenvalue at once: nobody knows rcond.
+  Index max_dense = kMostDense;
   // Folder for factors, made when absent; empty = none is kept. A factor is found again by
   // the hash of all that it depends on, so a stale one is never used. A damaged file is
   // replaced. Only factors are kept: those of Cholesky and of cg's preconditioner.
@@ -82,10 +90,11 @@ struct CurvatureOptions {
 // H^-1 of the mean Hessian of F at theta over `rows` (training rows, or D_ex with
 // damping.external), with gauge term and damping. Cost for n rows, d inputs, C classes, p
 // parameters: cholesky n d^2 C(C-1)/2 + p^3/3 multiply-adds once, p^2 for each right-hand
-// side; cg 2 n d C for each step of each right-hand side. With hidden layers H is
+// side; cg 2 n d C for each step of each right-hand side. cholesky is refused above 4,000
+// parameters. With hidden layers H is
 // Gauss-Newton's matrix, and a product costs 4 n p. The rule's damping is then 1e-2 x mean
 // eigenvalue, which is estimated by random probes where the matrix is not formed. cholesky
-// forms the matrix by p products, up to 4,000 parameters. The head and the rows must
+// forms the matrix by p products. The head and the rows must
 // outlive the result. Throws Error(bad_option, bad_shape, bad_data, numerical,
 // unsupported).
 [[nodiscard]] std::unique_ptr<InverseHessian> make_inverse_hessian(

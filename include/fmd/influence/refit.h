@@ -30,6 +30,7 @@ struct RefitOptions {
   // place in the minibatches with weight 0, so two trainings differ by these rows alone.
   int epochs = 20;
   double learning_rate = 1e-4;
+  Index max_dense = kMostDense;  // linear heads: see CurvatureOptions
 };
 
 // The optimum of F without the given entries of `train` (their weight is 0; n and l2 stay),

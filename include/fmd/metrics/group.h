@@ -77,6 +77,9 @@ struct GroupMeasure {
   bool by_name = false;
   std::string about;            // the groups that decide it; empty = see comparisons
   double p_value = kUndefined;  // the adjusted p-value of the comparison behind value
+
+  // The comparison that value was taken from; null = it comes from none.
+  [[nodiscard]] const Comparison* behind_value() const;
 };
 
 struct GroupReport {

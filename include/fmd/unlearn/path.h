@@ -5,6 +5,7 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
+#include "fmd/curvature/inverse_hessian.h"
 #include "fmd/model/head.h"
 #include "fmd/model/linear_head.h"
 #include "fmd/model/pairs.h"
@@ -13,7 +14,7 @@
 namespace fmd {
 
 // The whole trade-off between staying close to the trained head and being consistent, from
-// one eigendecomposition.
+// one eigendecomposition, or for large heads from one Krylov space.
 //
 // With the quadratic anchor |theta - theta0|^2_H / 2, and the gaps of the pairs linearised
 // by secants,
@@ -37,10 +38,14 @@ namespace fmd {
 struct Path {
   Vector theta0;
   Vector g;            // generalised eigenvalues, ascending; 0 where <= 1e-12 g_max
-  Matrix U;            // H-orthonormal
+  Matrix U;            // H-orthonormal; large heads: only directions that theta0 sees
   Vector coefficient;  // U^T H theta0
   double damping = 0;  // on H
-  double rcond = 0;
+  double rcond = 0;    // 0 = unknown
+  // Large heads: the worst residual of the solves with H, or the error of theta(lambda) at
+  // the last lambda of path_lambdas(), relative in the norm of H, where that is larger.
+  double residual = 0;
+  bool converged = true;
 
   // lambda >= 0. Infinity gives the limit: every direction with g_j > 0 is taken out.
   // theta(0) is theta0 to the bit. Cost: one product with the columns of U whose g_j > 0.
@@ -50,6 +55,23 @@ struct Path {
 // H as hessian() gives it, with l2 and gauge. It is damped by the rule of make_cholesky.
 // Cost: one generalised eigendecomposition. Throws Error(bad_shape, numerical).
 [[nodiscard]] Path make_path(const Matrix& H, const Matrix& G, const Vector& theta0);
+
+struct PathOptions {
+  double l2 = 0;                 // of F, in H
+  Index max_dense = kMostDense;  // most parameters for which H and G are formed
+  // Large heads: most directions; each takes one solve with H and twice the memory of
+  // theta.
+  Index max_directions = 200;
+};
+
+// The same from the rows whose Hessian is H and the pairs of G. With more than max_dense
+// parameters neither is formed: conjugate gradients and Lanczos find the directions that
+// make up theta0 - theta(lambda), all at once for every lambda, and U has only these. Then
+// theta(lambda) and the grid are those of the eigendecomposition to about 1e-9, where
+// `converged` says so. Throws Error(bad_shape, bad_data, bad_option, numerical).
+[[nodiscard]] Path make_path(const LinearHead& head, const Rows& rows,
+                             std::span<const PairSet> pairs, const Vector& theta0,
+                             const PathOptions& options, const Exec& exec);
 
 // A grid of `points` lambdas, ascending and log-spaced, that spans the path. At the first
 // one the strongest direction keeps 99 % of itself; at the last one the weakest direction

@@ -162,6 +162,18 @@ int reference_of(const std::vector<Group>& groups, const GroupOptions& options) 
 
 }  // namespace
 
+const Comparison* GroupMeasure::behind_value() const {
+  const auto same = [](double a, double b) {
+    return a == b || (std::isnan(a) && std::isnan(b));
+  };
+  for (const Comparison& c : comparisons) {
+    const Interval d = by_name ? c.difference : turned(c.difference);
+    if (d.value == value.value && same(d.low, value.low) && same(d.high, value.high))
+      return &c;
+  }
+  return nullptr;
+}
+
 const GroupMeasure* GroupReport::find(const std::string& measure) const {
   for (const GroupMeasure& m : measures)
     if (m.name == measure) return &m;

@@ -51,12 +51,7 @@ void adjust(GroupMeasure& measure) {
   for (const Comparison& c : measure.comparisons) p.push_back(c.p_value);
   const std::vector<double> adjusted = holm(p);
   for (std::size_t k = 0; k < p.size(); ++k) measure.comparisons[k].adjusted = adjusted[k];
-  // The comparison that the value was taken from.
-  for (const Comparison& c : measure.comparisons) {
-    if (std::abs(c.difference.value) != std::abs(measure.value.value)) continue;
-    measure.p_value = c.adjusted;
-    return;
-  }
+  if (const Comparison* behind = measure.behind_value()) measure.p_value = behind->adjusted;
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ std::unique_ptr<BiasMeasure> make_measure(const std::string& name,
 MeasureValue evaluate(const BiasMeasure& measure, const MeasureData& given,
                       const Head& head, const Vector& theta, bool gradient,
                       const Exec& exec) {
+  require_loss(head, "bias measure");
   // Calls work(data, blocks) for each part of the data; once where there are no parts.
   const auto for_each_part = [&](const auto& work) {
     const bool parts = measure.on_pairs() && given.parts != nullptr;
