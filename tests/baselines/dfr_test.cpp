@@ -50,7 +50,7 @@ TEST(Dfr, CellsOfAFewRowsDoNotStarveTheOthers) {
   const auto X = make_dense(values, 400, 1);
   const Rows rows{X.get(), y, {}, {}};
   const Vector two = fit_dfr(LinearHead(1, 1), rows, group, {}, {});
-  for (const std::size_t i : {0, 1, 2}) {
+  for (std::size_t i = 0; i < 3; ++i) {
     group[i] = 2;
     y[i] = 1;
   }
