@@ -1,5 +1,3 @@
-#include "fmd/pipeline/debias.h"
-
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -7,6 +5,7 @@
 #include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/pipeline/save_debias.h"
 
 namespace fmd::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "fmd/data/split.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit.h"
-#include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/explain.h"
+#include "fmd/pipeline/save_debias.h"
 #include "fmd/pipeline/train_model.h"
 
 namespace fmd::cli {

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
-#include "fmd/pipeline/debias.h"
+#include "fmd/pipeline/receipt.h"
 
 namespace fmd::cli {
 namespace {

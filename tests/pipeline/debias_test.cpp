@@ -1,16 +1,11 @@
 #include "fmd/pipeline/debias.h"
 
-#include <filesystem>
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
-#include "fmd/formats/model_file.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
-#include "support/folder.h"
 
 namespace fmd {
 namespace {
@@ -240,24 +235,6 @@ TEST(Debias, ParametersAndFiguresAreTheSameBitsForAnyNumberOfThreads) {
     EXPECT_EQ(run.model().theta, theta) << threads;
     EXPECT_EQ(receipt, first) << threads;
   }
-}
-
-TEST(Debias, SavedFilesRepeatAndUndoRestoresEveryByte) {
-  const test::Story story = test::made_up_story();
-  const test::Folder folder;
-  const Bytes original = model_bytes(story.model);
-  Bytes written[2];
-  for (int k = 0; k < 2; ++k) {
-    const auto out = folder.path() / ("out" + std::to_string(k));
-    const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
-    save_debias(run, *open_model_file(FileSet::in_memory("model", {{"", original}})), out,
-                {});
-    const FileView view = FileView::open(out);
-    written[k].assign(view.bytes().begin(), view.bytes().end());
-    EXPECT_EQ(undo_bytes(DebiasFiles(out).receipt), original);
-  }
-  EXPECT_EQ(written[0], written[1]);
-  EXPECT_NE(written[0], original);
 }
 
 TEST(Debias, ReceiptsHoldNeitherRowsNorWeights) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,10 +8,8 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/data/table.h"
-#include "fmd/formats/model_file.h"
 #include "fmd/model/model.h"
 #include "fmd/pipeline/debias_options.h"
-#include "fmd/pipeline/receipt.h"
 #include "fmd/report/debias_report.h"
 
 namespace fmd {
@@ -58,17 +55,5 @@ class DebiasRun {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-struct SaveOptions {
-  bool force = false;                      // replace an OUT that exists
-  RunNote run;                             // date and start; seconds are filled in
-  ModelFormats formats = model_formats();  // to read OUT again
-};
-
-// Writes path, undo, receipt and, last, OUT. The receipt's figures are measured on OUT
-// after it was read back. original: the model file. Afterwards all files are there, or none
-// has changed. Throws Error(unsupported) for a model of several files.
-DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
-                         const std::filesystem::path& out, const SaveOptions& options);
 
 }  // namespace fmd

@@ -1,0 +1,74 @@
+#include "fmd/pipeline/save_debias.h"
+
+#include <chrono>
+
+#include "fmd/core/error.h"
+#include "fmd/core/hash.h"
+#include "fmd/core/output_files.h"
+#include "fmd/formats/safetensors.h"
+#include "fmd/formats/undo.h"
+
+namespace fmd {
+namespace {
+
+// theta [candidates, parameters], and what names a candidate: NaN (K: 0) where the method
+// has no such name. gamma and mu of matched pairs are in OUT.path.json alone.
+Bytes path_tensors(const DebiasReport& report) {
+  const Index count = static_cast<Index>(report.candidates.size());
+  const Index parameters = count == 0 ? 0 : report.candidates[0].theta.size();
+  Matrix theta(count, parameters);
+  Matrix lambda(count, 1), s(count, 1), K(count, 1);
+  for (Index k = 0; k < count; ++k) {
+    const Candidate& candidate = report.candidates[static_cast<std::size_t>(k)];
+    theta.row(k) = candidate.theta;
+    lambda(k, 0) = candidate.lambda;
+    s(k, 0) = candidate.s;
+    K(k, 0) = static_cast<double>(candidate.K);
+  }
+  Safetensors file;
+  file.tensors["theta"] = tensor_view(theta);
+  file.tensors["lambda"] = tensor_view(lambda);
+  file.tensors["s"] = tensor_view(s);
+  file.tensors["K"] = tensor_view(K);
+  return file.write();
+}
+
+}  // namespace
+
+DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
+                         const std::filesystem::path& out, const SaveOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const DebiasFiles names(out);
+  OutputFiles files({.force = options.force});
+  for (const auto* path :
+       {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
+    files.reserve(*path);
+
+  // OUT is written first and renamed last: the figures are measured on the file after it
+  // was read back.
+  std::map<std::string, Bytes> changed =
+      apply_patch(original.files(), original.patch(run.model()));
+  changed.try_emplace("", original.bytes().begin(), original.bytes().end());
+  if (changed.size() > 1 || original.files().size() > 1)
+    throw Error(ErrorKind::unsupported,
+                "debias: a model of several files cannot be written",
+                "use a model that is one file");
+  const Bytes& bytes = changed.at("");
+  files.write(names.out, bytes);
+  DebiasReport report =
+      run.measure(open_model(files.temporary(names.out), options.formats));
+  report.out = out.filename().string();
+  report.model_sha256 = hex(sha256(original.bytes()));
+  report.out_sha256 = hex(sha256(bytes));
+  files.write(names.path_tensors, path_tensors(report));
+  files.write(names.path, path_json(report));
+  files.write(names.undo, make_undo(original.bytes(), bytes));
+  RunNote note = options.run;
+  note.seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  files.write(names.receipt, receipt_json(report, note));
+  files.commit();
+  return report;
+}
+
+}  // namespace fmd
