@@ -14,8 +14,9 @@ struct DebiasArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, out, holdout, train, test, target, at, solver = "auto",
-                                                                  layers = "1";
+  std::string model, data, out, holdout, train, test, target, at;
+  std::string method = "solve", optimizer = "auto", scale = "auto", hessian,
+              solver = "auto", layers = "1";
   std::vector<std::string> gaps;
   DebiasOptions options;
   bool force = false;
@@ -41,6 +42,10 @@ DebiasOptions complete_options(const DebiasArgs& args, Task& task) {
   if (!args.target.empty()) options.target = parse_limit(args.target);
   if (!args.at.empty()) options.at = parse_at(args.at);
   for (const std::string& gap : args.gaps) options.gaps.push_back(parse_limit(gap));
+  options.method = parse_method(args.method);
+  options.optimizer = parse_optimizer(args.optimizer);
+  options.hessian = parse_hessian(args.hessian);
+  options.newton.scale = parse_scale(args.scale);
   options.newton.solver = parse_solver(args.solver);
   return options;
 }
@@ -179,7 +184,7 @@ void add_solve(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_option("--mu", o.mu,
                  "solve: weight of staying close in the parameters; -1 = the model's l2")
       ->capture_default_str();
-  cmd.add_option("--optimizer", o.optimizer,
+  cmd.add_option("--optimizer", args.optimizer,
                  "solve on two or more layers of a network: auto, lm or adam")
       ->capture_default_str();
   cmd.add_option("--gap", args.gaps,
@@ -191,7 +196,7 @@ void add_solve(CLI::App& cmd, DebiasArgs& args) {
 void add_newton(CLI::App& cmd, DebiasArgs& args) {
   auto& o = args.options;
   cmd.add_option(
-         "--scale", o.newton.scale,
+         "--scale", args.scale,
          "step, remove, replace: factor s; auto, as-printed (1), removal (1/n) or a number")
       ->capture_default_str();
   cmd.add_option("--rows", o.newton.rows,
@@ -201,7 +206,7 @@ void add_newton(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_option("--refresh", o.newton.refresh,
                  "step, remove, replace: this many steps of s / N, each with a new Hessian")
       ->capture_default_str();
-  cmd.add_option("--hessian", o.hessian,
+  cmd.add_option("--hessian", args.hessian,
                  "Rows that the curvature is computed from: train or data; train when "
                  "--train is given");
   cmd.add_option("--solver", args.solver,
@@ -216,7 +221,7 @@ void add_debias(CLI::App& app) {
   auto* cmd =
       app.add_subcommand("debias", "Remove a measured bias and write the new model");
   add_files(*cmd, *args);
-  cmd->add_option("--method", args->options.method,
+  cmd->add_option("--method", args->method,
                   "solve, path, step, remove, replace or average-column")
       ->capture_default_str();
   cmd->add_option("--layers", args->layers,

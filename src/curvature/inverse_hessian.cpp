@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/names.h"
 #include "curvature/cg.h"
 #include "curvature/cholesky.h"
 #include "curvature/curvature_sample.h"
@@ -19,6 +20,12 @@
 
 namespace fmd {
 namespace {
+
+constexpr Name<Solver> kSolvers[] = {{Solver::automatic, "auto"},
+                                     {Solver::cholesky, "cholesky"},
+                                     {Solver::cg, "cg"},
+                                     {Solver::lissa, "lissa"},
+                                     {Solver::kfac, "kfac"}};
 
 constexpr Index kPreconditionerRows = 1000;
 constexpr Index kPreconditionerShare = 100;  // one row of this many, when that is more
@@ -356,29 +363,12 @@ std::unique_ptr<InverseHessian> make_inverse_hessian(const Head& head, const Row
   return by_cholesky(setting);
 }
 
-std::string to_string(Solver solver) {
-  switch (solver) {
-    case Solver::automatic:
-      return "auto";
-    case Solver::cholesky:
-      return "cholesky";
-    case Solver::cg:
-      return "cg";
-    case Solver::lissa:
-      return "lissa";
-    case Solver::kfac:
-      return "kfac";
-  }
-  throw Error(ErrorKind::bad_option, fmt::format("solver is {}, which is no enumerator",
-                                                 static_cast<int>(solver)));
-}
+std::string to_string(Solver solver) { return name_of(kSolvers, "solver", solver); }
 
 Solver parse_solver(const std::string& name) {
-  for (const Solver solver :
-       {Solver::automatic, Solver::cholesky, Solver::cg, Solver::lissa, Solver::kfac})
-    if (name == to_string(solver)) return solver;
+  if (const std::optional<Solver> solver = find_name(kSolvers, name)) return *solver;
   throw Error(ErrorKind::bad_option, fmt::format("solver is {}", name),
-              "write auto, cholesky, cg, lissa or kfac");
+              fmt::format("write {}", listed(kSolvers)));
 }
 
 std::unique_ptr<InverseHessian> make_cholesky(const Matrix& H,

@@ -189,11 +189,11 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
   std::vector<std::optional<StudyPairs>> pairs(study.attributes.size());
   for (std::size_t a = 0; a < pairs.size(); ++a) {
     const AttributeSpec& spec = task.attributes[a];
-    if (spec.pairs.starts_with("given:")) {
+    if (const PairsText kind = pairs_of(spec); kind.kind == PairKind::given) {
       CsvOptions csv;
       csv.types = model.backbone->inputs().types();
       csv.types[task.id] = ColumnKind::category;
-      const Table given = read_table(spec.pairs.substr(6), csv, exec);
+      const Table given = read_table(kind.detail, csv, exec);
       pairs[a] = make_given_pairs(model, study, a, given, task.id, rows, exec);
     } else if (study.reads[a] == Reads::yes && study.attributes[a].flips()) {
       pairs[a] = make_flip_pairs(model, study, a, rows);
@@ -217,12 +217,12 @@ AuditReport audit_model(const Model& model, const Study& study,
         .attribute = &study.attributes[a],
         .reads = study.reads[a],
         .pairs = std::nullopt,
-        .pairs_kind = "flip",
+        .pairs_kind = PairKind::flip,
         .slope = measure_slope(model, study, study.attributes[a], options, exec)};
     if (pairs[a]) {
       input.pairs = score_pairs(model, study, *pairs[a], exec);
       input.pairs_kind = pairs[a]->kind;
-      if (input.pairs_kind == "given" && options.by_name)
+      if (input.pairs_kind == PairKind::given && options.by_name)
         input.distortion = sample_distortion(pairs[a]->set(study), options.confidence,
                                              options.replicates, exec);
     }

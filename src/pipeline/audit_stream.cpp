@@ -24,8 +24,9 @@ ScoredBlock with_groups(const Scored& scored, const std::vector<Attribute>& attr
 }  // namespace
 
 bool streams(const Task& task) {
-  return std::all_of(task.attributes.begin(), task.attributes.end(),
-                     [&](const AttributeSpec& spec) { return spec.pairs == "flip"; });
+  return std::all_of(
+      task.attributes.begin(), task.attributes.end(),
+      [&](const AttributeSpec& spec) { return pairs_of(spec).kind == PairKind::flip; });
 }
 
 AuditReport audit_stream(const Model& model, StudyStream& stream,
@@ -36,7 +37,7 @@ AuditReport audit_stream(const Model& model, StudyStream& stream,
   std::vector<std::optional<SlopeTally>> slopes;
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     TalliedAttribute own{&attributes[a], stream.reads()[a], std::nullopt,
-                         "flip",         std::nullopt,      std::nullopt};
+                         PairKind::flip, std::nullopt,      std::nullopt};
     if (own.reads == Reads::yes && attributes[a].flips())
       own.flips.emplace(FlipPlan{.classes = static_cast<Index>(model.task.classes.size()),
                                  .values = static_cast<Index>(attributes[a].values.size()),

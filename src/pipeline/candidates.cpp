@@ -99,7 +99,7 @@ Candidates path_candidates(const CandidateInput& input, const DebiasOptions& opt
                       .damping = candidates.path.damping,
                       .rcond = candidates.path.rcond,
                       .solver = dense ? "eigendecomposition" : "lanczos"};
-  if (options.method == "solve") refine(input, options, exec, candidates);
+  if (options.method == RepairMethod::solve) refine(input, options, exec, candidates);
   return candidates;
 }
 
@@ -171,10 +171,10 @@ Candidates make_candidates(const CandidateInput& input, const DebiasOptions& opt
   Candidates candidates =
       repairs_matched(input.edit, input.model.task, options)
           ? match_candidates(input, options, exec)
-      : options.method == "average-column" ? average_candidate(input, exec)
-      : is_newton(options.method)          ? newton_candidates(input, options, exec)
-      : input.model.head->linear()         ? path_candidates(input, options, exec)
-                                           : network_candidates(input, options, exec);
+      : options.method == RepairMethod::average_column ? average_candidate(input, exec)
+      : is_newton(options.method)  ? newton_candidates(input, options, exec)
+      : input.model.head->linear() ? path_candidates(input, options, exec)
+                                   : network_candidates(input, options, exec);
   if (options.keep_rate) {
     const double rate = favorable_rate(input.model, input.edit, exec);
     for (Candidate& candidate : candidates.all)

@@ -75,7 +75,7 @@ Fitted fit_fine_tuned(const CompareGround& g, const Exec& exec) {
 // Candidates of fmd debias.
 Fitted fit_debiased(const CompareGround& g, const std::string& method, const Exec& exec) {
   DebiasOptions options;
-  options.method = method;
+  options.method = parse_method(method);
   const Candidates made =
       make_candidates({.model = g.model, .edit = g.edit, .train = g.train}, options, exec);
   Fitted fitted;

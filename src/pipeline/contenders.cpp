@@ -80,7 +80,7 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
                   .title = "fine-tuned on the pairs",
                   .reason = "",
                   .model = {}};
-    if (edit.pairs[0].kind == "match")
+    if (edit.pairs[0].kind == PairKind::match)
       tuned.reason = "matched pairs are repaired by rows";
     else
       tuned.model = with_theta(before, fine_tuned(before, edit, exec));

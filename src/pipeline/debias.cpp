@@ -67,7 +67,7 @@ struct DebiasRun::State {
                                       true, false});
       report.pairs += parts.edit.pairs[k].size();
     }
-    report.method = options.method;
+    report.method = to_string(options.method);
     const bool matched = repairs_matched(parts.edit, input.model.task, options);
     report.rule = rule_in_words(options, matched);
     report.measure = chosen_measure(options, matched);
@@ -102,7 +102,7 @@ struct DebiasRun::State {
 };
 
 DebiasRun::DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec) {
-  validate(options, input.train.has_value());
+  require_valid(options, input.train.has_value());
   require_loss(*input.model.head, "debias");
   state_ = std::make_unique<State>(std::move(input), std::move(options), exec);
 }

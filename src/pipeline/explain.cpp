@@ -42,7 +42,7 @@ struct Gatherer {
   std::deque<Asked> asked;  // stays in place: targets point into it
 
   [[nodiscard]] bool given(std::size_t a) const {
-    return model.task.attributes[a].pairs.starts_with("given:");
+    return pairs_of(model.task.attributes[a]).kind == PairKind::given;
   }
   [[nodiscard]] bool has_pairs(std::size_t a) const {
     return given(a) || (data.reads[a] == Reads::yes && data.attributes[a].flips());

@@ -138,8 +138,8 @@ bool repairs_matched(const StudyPart& part, const Task& task,
                 "debias: some of the attributes are matched and some are not",
                 "repair them one after the other: --attribute NAME");
   }
-  require_option(options.method == "solve", "debias", "method", options.method,
-                 "solve on matched pairs");
+  require_option(options.method == RepairMethod::solve, "debias", "method",
+                 to_string(options.method), "solve on matched pairs");
   require_option(odds, "debias", "target", options.target ? options.target->measure : "",
                  "equalized_odds_soft on matched pairs");
   require_option(options.gaps.empty(), "debias", "gap", "given",

@@ -50,7 +50,7 @@ SolveAdamOptions adam_options(std::span<const PairSet> sets) {
 bool flips_columns(const CandidateInput& input) {
   return head_on_columns(input.model) &&
          std::all_of(input.edit.pairs.begin(), input.edit.pairs.end(),
-                     [](const StudyPairs& pairs) { return pairs.kind == "flip"; });
+                     [](const StudyPairs& pairs) { return pairs.kind == PairKind::flip; });
 }
 
 Vector averaged(const CandidateInput& input, const Exec& exec) {
@@ -67,8 +67,8 @@ Vector averaged(const CandidateInput& input, const Exec& exec) {
 // 56 against 313, both with gaps below 1e-6. That is one run of each; J was not compared
 // at equal time.
 bool by_adam(const DebiasOptions& options) {
-  return options.optimizer == "adam" ||
-         (options.optimizer == "auto" && options.gaps.empty());
+  return options.optimizer == NetworkOptimizer::adam ||
+         (options.optimizer == NetworkOptimizer::automatic && options.gaps.empty());
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ bool by_adam(const DebiasOptions& options) {
 Candidates network_candidates(const CandidateInput& input, const DebiasOptions& options,
                               const Exec& exec) {
   const Model& model = input.model;
-  if (options.method == "path")
+  if (options.method == RepairMethod::path)
     throw Error(ErrorKind::unsupported,
                 "debias: method path does not work on two or more layers of a network",
                 "use --method solve, or --layers 1");

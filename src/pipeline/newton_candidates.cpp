@@ -20,12 +20,12 @@ constexpr int kBelowRemoval = 4;  // powers of 2 below 1/n that are tried
 // the rows would do, up to 1, the equations as printed.
 std::vector<double> scales(const DebiasOptions& options, double n) {
   std::vector<double> all;
-  const std::string& scale = options.newton.scale;
-  if (scale == "auto") {
+  const StepScale& scale = options.newton.scale;
+  if (scale.kind == StepScale::Kind::chosen) {
     const int lowest = static_cast<int>(std::floor(-std::log2(n))) - kBelowRemoval;
     for (int e = lowest; e <= 0; ++e) all.push_back(std::ldexp(1.0, e));
   } else {
-    all.push_back(scale_factor(scale, n));
+    all.push_back(scale.factor(n));
   }
   const std::optional<double>& at = options.at.s;
   if (at && std::find(all.begin(), all.end(), *at) == all.end()) all.push_back(*at);
@@ -73,7 +73,7 @@ class Steps {
     add_solve(direction.summary, candidates_.solve);
     for (const double s : all) {
       Candidate candidate;
-      candidate.kind = options_.method;
+      candidate.kind = to_string(options_.method);
       candidate.s = s;
       candidate.K = exchange.K;
       candidate.theta = options_.newton.refresh == 1

@@ -60,7 +60,7 @@ StudyPart make_part(const Model& model, const Study& study, const Task& task,
     if (is_match(task.attributes[a])) {  // rows are fitted here: no pair is scored
       StudyPairs none;
       none.attribute = a;
-      none.kind = "match";
+      none.kind = PairKind::match;
       part.pairs.push_back(std::move(none));
       continue;
     }
@@ -154,8 +154,8 @@ std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& e
                      .key = input.groups->key});
   std::vector<std::string> files;
   for (const AttributeSpec& spec : input.model.task.attributes) {
-    if (!spec.pairs.starts_with("given:")) continue;
-    const std::string file = spec.pairs.substr(6);
+    const auto [kind, file] = pairs_of(spec);
+    if (kind != PairKind::given) continue;
     if (std::find(files.begin(), files.end(), file) != files.end()) continue;
     files.push_back(file);
     notes.push_back({.role = "pairs",

@@ -56,7 +56,7 @@ Index taken(Index wanted, Index available, const DebiasOptions& options) {
   if (available > 0 && (wanted <= available || !asked)) return std::min(wanted, available);
   throw Error(ErrorKind::bad_data,
               fmt::format("{}: {} training rows raise the flip gap, {} are asked for",
-                          options.method, available, wanted),
+                          to_string(options.method), available, wanted),
               "ask for fewer with --rows, or use --method step, which needs no such rows");
 }
 
@@ -87,7 +87,7 @@ Vector RowExchange::gradient(const Head& head, const Vector& theta,
 RowExchanges make_row_exchanges(const CandidateInput& input, const DebiasOptions& options,
                                 const Exec& exec) {
   RowExchanges exchanges;
-  if (options.method == "step") {
+  if (options.method == RepairMethod::step) {
     exchanges.all.emplace_back().edit = &input.edit;
     return exchanges;
   }
@@ -105,7 +105,8 @@ RowExchanges make_row_exchanges(const CandidateInput& input, const DebiasOptions
     exchange.rows.assign(harmful.begin(), harmful.begin() + exchange.K);
     // The ranking decides which rows are in. Sums go in the file's order.
     std::sort(exchange.rows.begin(), exchange.rows.end());
-    if (options.method == "replace") exchange.pairs = flips_of(input, exchange.rows, exec);
+    if (options.method == RepairMethod::replace)
+      exchange.pairs = flips_of(input, exchange.rows, exec);
     exchanges.all.push_back(std::move(exchange));
   }
   return exchanges;

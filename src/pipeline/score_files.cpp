@@ -154,7 +154,7 @@ AuditReport audit_files(const Table& scores, const Table* pairs, const Task& tas
     AuditedAttribute input{.attribute = &attribute,
                            .reads = Reads::unknown,
                            .pairs = std::nullopt,
-                           .pairs_kind = "flip",
+                           .pairs_kind = PairKind::flip,
                            .slope = std::nullopt};
     if (pairs != nullptr)
       input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
@@ -411,8 +411,8 @@ AuditReport audit_file_streams(TableStream& scores, TableStream* pairs, const Ta
   std::vector<TalliedAttribute> tallied;
   for (const Attribute& attribute : attributes) {
     all.push_back(&attribute);
-    tallied.push_back(
-        {&attribute, Reads::unknown, std::nullopt, "flip", std::nullopt, std::nullopt});
+    tallied.push_back({&attribute, Reads::unknown, std::nullopt, PairKind::flip,
+                       std::nullopt, std::nullopt});
   }
   Tally tally(audit_plan(task, all, labelled, options));
   std::vector<std::vector<std::int32_t>> groups(attributes.size());

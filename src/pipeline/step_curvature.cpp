@@ -14,7 +14,7 @@ double tolerance_of(const Head& head) { return head.linear() ? 1e-10 : kNetworkT
 }  // namespace
 
 bool hessian_from_train(const CandidateInput& input, const DebiasOptions& options) {
-  return input.train != nullptr && options.hessian != "data";
+  return input.train != nullptr && options.hessian != HessianRows::data;
 }
 
 StepCurvature::StepCurvature(const CandidateInput& input, const DebiasOptions& options)

@@ -140,7 +140,7 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
   }();
   StudyPairs pairs;
   pairs.attribute = attribute;
-  pairs.kind = "given";
+  pairs.kind = PairKind::given;
   std::vector<Index> other;
   for (std::size_t i = 0; i < joined.row.size(); ++i) {
     if (!std::binary_search(wanted_sorted.begin(), wanted_sorted.end(), joined.row[i]))

@@ -57,10 +57,12 @@ class Figures {
     options_ = parsed.options;
     exec_.seed = parsed.seed;
     Task task = task_from_json(block(receipt_.json, "task").dump(), receipt_.name());
-    for (AttributeSpec& spec : task.attributes)
+    for (AttributeSpec& spec : task.attributes) {
+      const auto [kind, file] = pairs_of(spec);
       for (const FoundFile& found : files_)
-        if (found.usable && spec.pairs == "given:" + found.note.name)
+        if (found.usable && kind == PairKind::given && file == found.note.name)
           spec.pairs = "given:" + found.file;
+    }
     before.task = after.task = task;
     if (const FoundFile* groups = find_role(files_, "groups"); groups != nullptr)
       groups_ = {groups->file, groups->note.key};

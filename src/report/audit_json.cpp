@@ -166,7 +166,7 @@ Json attribute_json(const AttributeAudit& audit, bool everything, bool masked) {
   json["reads"] =
       audit.reads == Reads::unknown ? Json(nullptr) : Json(audit.reads == Reads::yes);
   if (audit.reads == Reads::unknown) json["reads_reason"] = "only scores were given";
-  json["pairs"] = audit.pairs;
+  json["pairs"] = to_string(audit.pairs);
   json["reference"] =
       audit.groups.reference < 0
           ? Json(nullptr)

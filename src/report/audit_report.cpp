@@ -114,10 +114,10 @@ void add_flips(const AuditReport& r, Sheet& sheet) {
     if (!a.flip) {
       s.line(fmt::format("  {:<8} ", clip(a.name, 8)), no_flip_words(a.flip_reason));
       if (a.slope) add_slope(*a.slope, s);
-    } else if (a.pairs == "given" || a.values.size() == 2) {
+    } else if (a.pairs == PairKind::given || a.values.size() == 2) {
       add_flip(a.name,
-               a.pairs == "given" ? text::count(a.flip->pairs) + " given pairs"
-                                  : a.values[0] + " <-> " + a.values[1],
+               a.pairs == PairKind::given ? text::count(a.flip->pairs) + " given pairs"
+                                          : a.values[0] + " <-> " + a.values[1],
                flip_gap(*a.flip), a.flip->flip_rate.value, s);
     } else {
       add_flips_of_many(a, r.task.min_group, s);

@@ -156,13 +156,13 @@ std::string audit_text(const Tally& tally, const FlipTally& flips) {
   const std::vector<TalliedAttribute> attributes = {{.attribute = &a,
                                                      .reads = Reads::no,
                                                      .flips = {},
-                                                     .pairs_kind = "flip",
+                                                     .pairs_kind = PairKind::flip,
                                                      .slope = {},
                                                      .match = {}},
                                                     {.attribute = &b,
                                                      .reads = Reads::yes,
                                                      .flips = flips,
-                                                     .pairs_kind = "flip",
+                                                     .pairs_kind = PairKind::flip,
                                                      .slope = {},
                                                      .match = {}}};
   const AuditOptions options{.replicates = 100, .weighted = tally.plan().weighted};

@@ -198,6 +198,13 @@ reuse = 3
   EXPECT_EQ(other.caliper, "1sd");
   EXPECT_EQ(other.reuse, 0);
   EXPECT_EQ(match_by({.name = "sex", .pairs = "match"}), "mahalanobis");
+  EXPECT_EQ(parse_pairs("given:a:b.csv")->detail, "a:b.csv");
+  for (const char* text : {"flip", "given:x", "match", "match:cosine"})
+    EXPECT_EQ(to_string(parse_pairs(text)->kind),
+              std::string(text).substr(0, std::string(text).find(':')));
+  for (const char* text :
+       {"", "flip:x", "given", "given:", "match:", "match:near", "matched"})
+    EXPECT_FALSE(parse_pairs(text)) << text;
   EXPECT_EQ(match_by({.name = "sex", .pairs = "match", .match_columns = {"age"}}),
             "overlap");
 }

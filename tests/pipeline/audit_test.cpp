@@ -255,9 +255,9 @@ TEST(Audit, WeightsChangeRatesAndCountAsFewerRows) {
                ErrorKind::bad_option, "--weight");
   Scored scored = score(model, study, {}, {});
   for (const double w : weight.numbers) scored.weight.push_back(static_cast<float>(w));
-  const auto weighted =
-      audit_scores(scored, model.task, {{&study.attributes[0], Reads::yes, {}, "flip", {}}},
-                   {.weighted = true}, {});
+  const auto weighted = audit_scores(
+      scored, model.task, {{&study.attributes[0], Reads::yes, {}, PairKind::flip, {}}},
+      {.weighted = true}, {});
   EXPECT_TRUE(weighted.weighted);
   // (500 5 + 1500)^2 / (500 25 + 1500) of 2,000 rows.
   const double rows = 4000.0 * 4000 / 14000;

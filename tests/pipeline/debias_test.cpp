@@ -56,7 +56,7 @@ TEST(Debias, AnAveragedColumnHasNoFlipGapAtAll) {
   const Model model = train_model(parts.train, task, "", {}, {}).model;
   DebiasOptions options = quick_options();
   options.repair = {"sex"};
-  options.method = "average-column";
+  options.method = RepairMethod::average_column;
   options.max_accuracy_loss = 1;
   const DebiasRun run(test::debias_input(model, parts), options, {});
   const DebiasReport report = run.measure(run.model());
@@ -68,7 +68,7 @@ TEST(Debias, AnAveragedColumnHasNoFlipGapAtAll) {
 TEST(Debias, TheReceiptHoldsWhatThePathForetold) {
   const test::Story story = test::made_up_story();
   DebiasOptions options = quick_options();
-  options.method = "path";
+  options.method = RepairMethod::path;
   const DebiasRun all(test::debias_input(story.model, story.parts), options, {});
   options.at.lambda = all.candidates()[3].lambda;
   const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
@@ -99,7 +99,7 @@ TEST(Debias, EveryMethodAndTermLowersTheGap) {
   const test::Story story = test::made_up_story();
   for (const std::string method : {"solve", "path", "average-column"}) {
     DebiasOptions options = quick_options();
-    options.method = method;
+    options.method = parse_method(method);
     options.max_accuracy_loss = 0.1;
     const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
     ASSERT_TRUE(run.found()) << method;
@@ -187,7 +187,7 @@ TEST(Debias, ATargetThatNothingMeetsFindsNoCandidate) {
   const test::Story story = test::made_up_story();
   DebiasOptions options = quick_options();
   options.max_accuracy_loss = 0;  // the repair costs accuracy on these rows
-  options.method = "average-column";
+  options.method = RepairMethod::average_column;
   const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
   EXPECT_FALSE(run.found());
   EXPECT_EQ(run.model().theta, story.model.theta);

@@ -283,7 +283,7 @@ TEST(DebiasMatched, WhatDoesNotFitIsAnError) {
   const DebiasInput input =
       input_of(model, matched_people(800, 1, 0.5, 25), matched_people(500, 1, 0.5, 26));
   DebiasOptions options = matched_options();
-  options.method = "step";
+  options.method = RepairMethod::step;
   EXPECT_ERROR(DebiasRun(input, options, {}), ErrorKind::bad_option,
                "solve on matched pairs");
   options = matched_options();

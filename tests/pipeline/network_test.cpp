@@ -25,7 +25,7 @@ const NetworkStory& network_story() {
   return made;
 }
 
-DebiasOptions network_options(Index layers, const std::string& optimizer) {
+DebiasOptions network_options(Index layers, NetworkOptimizer optimizer) {
   DebiasOptions options;
   options.repair = {"group"};
   options.points = 4;
@@ -43,7 +43,7 @@ double group_gap(const DebiasReport& report, std::size_t contender) {
 TEST(DebiasNetwork, AllLayersLoseTheFlipGapByEitherOptimizer) {
   for (const char* optimizer : {"lm", "adam"}) {
     const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
-                        network_options(3, optimizer), {});
+                        network_options(3, parse_optimizer(optimizer)), {});
     ASSERT_TRUE(run.found()) << optimizer;
     const DebiasReport report = run.measure(run.model());
     EXPECT_GT(group_gap(report, 0), 0.1);
@@ -64,7 +64,7 @@ TEST(DebiasNetwork, AllLayersLoseTheFlipGapByEitherOptimizer) {
 
 TEST(DebiasNetwork, LayersBelowAreHeld) {
   const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
-                      network_options(2, "lm"), {});
+                      network_options(2, NetworkOptimizer::lm), {});
   ASSERT_TRUE(run.found());
   const Vector &before = network_story().model.theta, &after = run.model().theta;
   ASSERT_EQ(before.size(), after.size());
@@ -78,9 +78,9 @@ TEST(DebiasNetwork, LayersBelowAreHeld) {
 TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
   for (const char* method : {"step", "remove", "replace"})
     for (const char* hessian : {"train", "data"}) {
-      DebiasOptions options = network_options(2, "auto");
-      options.method = method;
-      options.hessian = hessian;
+      DebiasOptions options = network_options(2, NetworkOptimizer::automatic);
+      options.method = parse_method(method);
+      options.hessian = parse_hessian(hessian);
       options.best_effort = true;
       options.newton.rows = std::string(method) == "step" ? 0 : 50;
       const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
@@ -94,7 +94,7 @@ TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
 }
 
 TEST(DebiasNetwork, APointCanBeTakenByItsLambda) {
-  DebiasOptions options = network_options(3, "adam");
+  DebiasOptions options = network_options(3, NetworkOptimizer::adam);
   const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
                       options, {});
   const Candidate& wanted = run.candidates()[1];
@@ -111,11 +111,12 @@ TEST(DebiasNetwork, SaysWhatIsWrong) {
                      options, {})
         .found();
   };
-  EXPECT_ERROR(run(network_options(4, "auto")), ErrorKind::bad_option, "the model has 3");
-  EXPECT_ERROR(run(network_options(0, "auto")), ErrorKind::bad_option, "the model has 3");
-  EXPECT_ERROR(run(network_options(2, "sgd")), ErrorKind::bad_option, "optimizer");
-  DebiasOptions options = network_options(2, "auto");
-  options.method = "path";
+  EXPECT_ERROR(run(network_options(4, NetworkOptimizer::automatic)), ErrorKind::bad_option,
+               "the model has 3");
+  EXPECT_ERROR(run(network_options(0, NetworkOptimizer::automatic)), ErrorKind::bad_option,
+               "the model has 3");
+  DebiasOptions options = network_options(2, NetworkOptimizer::automatic);
+  options.method = RepairMethod::path;
   EXPECT_ERROR(run(options), ErrorKind::unsupported, "path");
 }
 

@@ -29,7 +29,7 @@ TEST(NewtonProofSlow, AsPrintedDestroysTheModelAndAutoKeepsTheRule) {
   const test::Story story = demo_story(exec);
   for (const std::string method : {"step", "remove", "replace"}) {
     DebiasOptions options;
-    options.method = method;
+    options.method = parse_method(method);
     options.repair = {"sex"};
     options.audit.replicates = 100;
     const DebiasRun chosen(test::debias_input(story.model, story.parts), options, exec);
@@ -40,7 +40,7 @@ TEST(NewtonProofSlow, AsPrintedDestroysTheModelAndAutoKeepsTheRule) {
     EXPECT_LT(taken.bias_change[0].high, 0) << method;
     RecordProperty(method + "_accuracy", std::to_string(taken.accuracy_change.value));
     RecordProperty(method + "_gap", std::to_string(taken.bias_change[0].value));
-    options.newton.scale = "as-printed";
+    options.newton.scale = parse_scale("as-printed");
     if (method != "step") options.newton.rows = 100;
     const DebiasRun printed(test::debias_input(story.model, story.parts), options, exec);
     EXPECT_FALSE(printed.found()) << method;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fmd/data/limit.h"
+#include "fmd/data/pair_kind.h"
 #include "fmd/data/table.h"
 
 namespace fmd {
@@ -33,6 +35,8 @@ struct AttributeSpec {
 // "sex", or "age:4" for four quantiles of a number. Throws Error(bad_option).
 [[nodiscard]] AttributeSpec parse_attribute(const std::string& text);
 
+// What spec.pairs says. Throws Error(bad_option).
+[[nodiscard]] PairsText pairs_of(const AttributeSpec& spec);
 // True when the attribute's pairs are matched. match_by is the distance: what the text
 // says, otherwise "overlap" where match_columns are named, otherwise "mahalanobis".
 [[nodiscard]] bool is_match(const AttributeSpec& spec);
@@ -46,19 +50,6 @@ struct Caliper {
   bool deviations = false;
 };
 [[nodiscard]] Caliper parse_caliper(const std::string& text);
-
-// "co:sex=.02": a limit or a target on a measure, of one attribute or ("co=.02") of each.
-struct Limit {
-  std::string measure;
-  std::string attribute;  // empty = every attribute
-  double value = 0;
-
-  bool operator==(const Limit&) const = default;
-};
-
-// Throws Error(bad_option) with an example.
-[[nodiscard]] Limit parse_limit(const std::string& text);
-[[nodiscard]] std::string to_string(const Limit& limit);
 
 // What happens with categories that the encoder has not seen: an error that names the cell,
 // or a separate feature that is 0 in training, so that the model answers as for "none of

@@ -34,7 +34,7 @@ struct AuditedAttribute {
   const Attribute* attribute = nullptr;  // of the same rows as `scored`
   Reads reads = Reads::unknown;
   std::optional<PairScores> pairs;
-  std::string pairs_kind = "flip";
+  PairKind pairs_kind = PairKind::flip;
   std::optional<SlopeReport> slope;
   std::optional<Distortion> distortion = std::nullopt;
   const MatchPlan* match = nullptr;  // matched pairs; see `matching` for their columns
@@ -46,7 +46,7 @@ struct TalliedAttribute {
   const Attribute* attribute = nullptr;  // its codes are not used
   Reads reads = Reads::unknown;
   std::optional<FlipTally> flips;
-  std::string pairs_kind = "flip";
+  PairKind pairs_kind = PairKind::flip;
   std::optional<SlopeReport> slope;
   std::optional<MatchReport> match;
 };

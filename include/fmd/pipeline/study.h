@@ -57,9 +57,9 @@ struct Study {
 // Both sides of one attribute's pairs, through the backbone.
 struct StudyPairs {
   std::size_t attribute = 0;
-  // "flip" | "given" | "match". Of "match" only the attribute is set: its repair fits rows,
-  // and its audit takes the pairs of match_plan.h.
-  std::string kind = "flip";
+  // Of match only the attribute is set: its repair fits rows, and its audit takes the pairs
+  // of match_plan.h.
+  PairKind kind = PairKind::flip;
   std::vector<Index> row;              // source row of each pair
   std::vector<std::int32_t> from, to;  // empty for given pairs
   std::vector<float> weight;

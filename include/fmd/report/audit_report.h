@@ -52,7 +52,7 @@ struct AttributeAudit {
   Reads reads = Reads::unknown;
   std::optional<FlipReport> flip;  // none: see flip_reason
   std::string flip_reason;         // "not_an_input" | "no_pairs" | "ranges_of_a_number"
-  std::string pairs = "flip";      // "flip" | "given"
+  PairKind pairs = PairKind::flip;
   std::optional<Distortion> distortion;  // only for given pairs
   std::optional<SlopeReport> slope;  // only for ranges of a number; none: see slope_reason
   std::string slope_reason;          // "not_an_input" | "no_model" | "read_as_categories"

@@ -43,12 +43,6 @@ std::string match_contradiction(const Task& task, const AttributeSpec& spec) {
 
 }  // namespace
 
-bool is_pairs(const std::string& pairs) {
-  return pairs == "flip" || (pairs.starts_with("given:") && pairs.size() > 6) ||
-         pairs == "match" || pairs == "match:overlap" || pairs == "match:mahalanobis" ||
-         pairs == "match:cosine";
-}
-
 bool are_quantiles(Index quantiles) { return quantiles >= 2 && quantiles <= 100; }
 
 bool are_cuts(const std::vector<double>& cuts) {
@@ -95,7 +89,7 @@ std::string contradiction(const Task& task) {
     if (task.find(spec.name) != &spec) {
       return fmt::format("attribute \"{}\" appears twice", shorten(spec.name));
     }
-    if (!is_pairs(spec.pairs)) {
+    if (!parse_pairs(spec.pairs)) {
       return fmt::format("attribute \"{}\": pairs is \"{}\", must be {}", spec.name,
                          shorten(spec.pairs), kPairs);
     }

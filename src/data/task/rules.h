@@ -11,7 +11,6 @@ namespace fmd::internal {
 // flip, given:FILE, match or match:BY
 inline constexpr const char* kPairs =
     "flip, given:FILE, match, match:overlap, match:mahalanobis or match:cosine";
-[[nodiscard]] bool is_pairs(const std::string& pairs);
 
 // 2 to 100.
 [[nodiscard]] bool are_quantiles(Index quantiles);

@@ -129,10 +129,7 @@ std::vector<AttributeSpec> new_attributes(const Task& task,
 }
 
 void set_pairs(Task& task, const std::string& pairs) {
-  if (!is_pairs(pairs)) {
-    throw Error(ErrorKind::bad_option,
-                fmt::format("pairs is \"{}\", must be {}", shorten(pairs), kPairs));
-  }
+  (void)pairs_of({.name = "", .pairs = pairs});
   for (AttributeSpec& spec : task.attributes) {
     spec.pairs = pairs;
     if (is_match(spec)) continue;
@@ -185,7 +182,8 @@ AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
       spec.columns = reader.texts(node, key);
     } else if (key == "pairs") {
       spec.pairs = reader.text(node, key);
-      if (!is_pairs(spec.pairs)) reader.fail(node, key, fmt::format("must be {}", kPairs));
+      if (!parse_pairs(spec.pairs))
+        reader.fail(node, key, fmt::format("must be {}", kPairs));
     } else if (key == "values") {
       spec.values = reader.texts(node, key);
       if (spec.values.size() < 2) reader.fail(node, key, "needs at least two values");
@@ -394,10 +392,19 @@ AttributeSpec parse_attribute(const std::string& text) {
   return spec;
 }
 
-bool is_match(const AttributeSpec& spec) { return spec.pairs.starts_with("match"); }
+PairsText pairs_of(const AttributeSpec& spec) {
+  if (std::optional<PairsText> pairs = parse_pairs(spec.pairs)) return *pairs;
+  throw Error(ErrorKind::bad_option,
+              fmt::format("pairs is \"{}\", must be {}", shorten(spec.pairs), kPairs));
+}
+
+bool is_match(const AttributeSpec& spec) {
+  const std::optional<PairsText> pairs = parse_pairs(spec.pairs);
+  return pairs && pairs->kind == PairKind::match;
+}
 
 std::string match_by(const AttributeSpec& spec) {
-  if (spec.pairs.starts_with("match:")) return spec.pairs.substr(6);
+  if (is_match(spec) && !pairs_of(spec).detail.empty()) return pairs_of(spec).detail;
   return spec.match_columns.empty() ? "mahalanobis" : "overlap";
 }
 
