@@ -61,12 +61,9 @@ AuditReport audit_a_model(const AuditArgs& args, const Exec& exec) {
   const bool has_previous_model = !args.gate.previous_model.empty();
   const bool whole =
       has_previous_model || args.options.neighbours > 0 || !streams(model.task);
-  StudyStream stream(model, model.task, args.data,
-                     {.groups = args.groups,
-                      .data_folder = data_folder(),
-                      .weights = args.options.weighted,
-                      .whole = whole},
-                     exec);
+  StudyStream stream(model, model.task,
+                     DataSource::file(args.data, data_folder()).joined(args.groups),
+                     {.weights = args.options.weighted, .whole = whole}, exec);
   AuditReport report;
   if (whole) {
     Study study;

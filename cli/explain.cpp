@@ -64,12 +64,10 @@ int run_explain(const ExplainArgs& args) {
     // A spill file holds the encoder's features. Above frozen layers the head reads other
     // features.
     const bool spill = !above && (args.spill || is_large(name));
-    return whole_study(model, model.task, name,
-                       {.groups = args.groups,
-                        .data_folder = data_folder(),
-                        .need_labels = true,
-                        .weights = role == "train"},
-                       spills, spill ? spill_file(args.out, role) : "", session.exec());
+    return whole_study(model, model.task,
+                       DataSource::file(name, data_folder()).joined(args.groups),
+                       {.need_labels = true, .weights = role == "train"}, spills,
+                       spill ? spill_file(args.out, role) : "", session.exec());
   };
   const Study data = read(args.data, "data");
   Explanation explained =

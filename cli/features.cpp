@@ -23,9 +23,9 @@ int run_features(const FeaturesArgs& args) {
   files.reserve(args.out);
   Model model = open_model(args.model);
   model.task = effective_task(model.task, args.common, args.flags);
-  StudyStream stream(model, model.task, args.data,
-                     {.groups = args.groups, .data_folder = data_folder(), .weights = true},
-                     session.exec());
+  StudyStream stream(model, model.task,
+                     DataSource::file(args.data, data_folder()).joined(args.groups),
+                     {.weights = true}, session.exec());
   write_features(model, model.task, stream, file_sha256(args.data), files, args.out);
   files.commit();
   const Index rows = stream.rows(), cols = model.backbone->cols();

@@ -46,8 +46,8 @@ int run_predict(const PredictArgs& args) {
   Task inputs = model.task;  // labels and attributes are not needed
   inputs.label.clear();
   inputs.attributes.clear();
-  StudyStream stream(model, inputs, args.data,
-                     {.data_folder = data_folder(), .survey = false}, session.exec());
+  StudyStream stream(model, inputs, DataSource::file(args.data, data_folder()),
+                     {.survey = false}, session.exec());
   const auto put = [&](const std::string& text) {
     if (args.out.empty()) {
       print(text);

@@ -1,9 +1,11 @@
 #include "fmd/data/table_stream.h"
 
+#include "data/columnar/arrow_rows.h"
 #include "data/columnar/npy_rows.h"
 #include "data/columnar/parquet_rows.h"
 #include "data/csv/csv_rows.h"
 #include "data/csv/read_all.h"
+#include "data/table_rows.h"
 #include "fmd/data/npy.h"
 
 namespace fmd {
@@ -45,6 +47,21 @@ TableStream TableStream::open(const std::filesystem::path& path, const CsvOption
   auto state = std::make_unique<State>();
   state->source = path.string();
   state->rows = open_rows(open_file(path), options, exec);
+  return TableStream(std::move(state));
+}
+
+TableStream TableStream::of(std::shared_ptr<const Table> table, const CsvOptions& options) {
+  auto state = std::make_unique<State>();
+  state->source = table->source;
+  state->rows = open_table_rows(std::move(table), options.keep);
+  return TableStream(std::move(state));
+}
+
+TableStream TableStream::of(std::shared_ptr<const ArrowBatches> batches,
+                            const CsvOptions& options, const Exec& exec) {
+  auto state = std::make_unique<State>();
+  state->source = batches->source();
+  state->rows = open_arrow_rows(std::move(batches), options, exec);
   return TableStream(std::move(state));
 }
 

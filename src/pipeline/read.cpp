@@ -1,12 +1,7 @@
 #include "fmd/pipeline/read.h"
 
-#include <fmt/format.h>
-
-#include "fmd/core/error.h"
-#include "fmd/data/attribute.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/table_stream.h"
-#include "fmd/formats/features_file.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
@@ -36,15 +31,9 @@ Table read_named(const std::string& name, const CsvOptions& options,
 Table read_for(const Model& model, const Task& task, const std::string& name,
                const GroupsFile& groups, const std::filesystem::path& data_folder,
                const Exec& exec) {
-  CsvOptions options = table_options(model, task);
-  if (!groups.key.empty()) options.types[groups.key] = ColumnKind::category;
-  Table table = read_named(name, options, data_folder, exec);
-  if (groups.file.empty()) return table;
-  if (groups.key.empty()) {
-    throw Error(ErrorKind::bad_option, "--groups needs --key",
-                "name the column that both files have: --key COLUMN");
-  }
-  return join_groups(table, read_table(groups.file, options, exec), groups.key);
+  return DataSource::file(name, data_folder)
+      .joined(groups)
+      .read(table_options(model, task), exec);
 }
 
 }  // namespace fmd

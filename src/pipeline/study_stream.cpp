@@ -14,10 +14,6 @@
 namespace fmd {
 namespace {
 
-bool is_features(const std::string& name) {
-  return !name.starts_with("data:") && is_features_file(FileView::open(name).bytes());
-}
-
 // Columns that a stream of this table has to keep.
 std::vector<std::string> needed_columns(const Model& model, const Task& task,
                                         const StreamOptions& options) {
@@ -43,21 +39,24 @@ struct StudyStream::State {
   std::optional<TableStream> table;
   std::optional<FeaturesFile> features;
   std::vector<std::size_t> place;  // of the task's attributes among those of `features`
-  std::optional<Table> memory;
   std::vector<Attribute> attributes;
   std::vector<Reads> reads;
   bool labelled = false;
   Index rows = 0, row = 0;
   double twins = 0;  // share of the training rows that equal another one
 
-  void open(const std::string& name) {
-    source = name;
-    if (is_features(name)) return open_features(name);
-    if (name.starts_with("data:") || !options.groups.file.empty() || options.whole)
-      return open_memory(name);
+  void open(const DataSource& data) {
+    source = data.name();
+    if (data.is_features()) return open_features(source);
     CsvOptions csv = table_options(model, task);
-    csv.keep = needed_columns(model, task, options);
-    table.emplace(TableStream::open(name, csv, exec));
+    if (options.whole || !data.in_blocks()) {
+      // All columns: pairs may be joined or matched by columns that the model does not
+      // read.
+      table.emplace(TableStream::of(std::make_shared<const Table>(data.read(csv, exec))));
+    } else {
+      csv.keep = needed_columns(model, task, options);
+      table.emplace(data.open(csv, exec));
+    }
     if (options.survey) survey();
   }
 
@@ -80,14 +79,6 @@ struct StudyStream::State {
   [[nodiscard]] Index estimate(Index read) const {
     const double share = table->share();
     return share > 0 ? static_cast<Index>(static_cast<double>(read) / share) : 0;
-  }
-
-  void open_memory(const std::string& name) {
-    memory = read_for(model, task, name, options.groups, options.data_folder, exec);
-    rows = memory->rows();
-    labelled = has_labels(*memory, task, options.need_labels);
-    for (const AttributeSpec& spec : task.attributes)
-      attributes.push_back(read_attribute(*memory, spec));
   }
 
   void open_features(const std::string& name) {
@@ -154,7 +145,7 @@ struct StudyStream::State {
   }
 };
 
-StudyStream::StudyStream(const Model& model, const Task& task, const std::string& name,
+StudyStream::StudyStream(const Model& model, const Task& task, const DataSource& data,
                          const StreamOptions& options, const Exec& exec)
     : state_(new State{.model = model,
                        .task = task,
@@ -164,10 +155,9 @@ StudyStream::StudyStream(const Model& model, const Task& task, const std::string
                        .table = {},
                        .features = {},
                        .place = {},
-                       .memory = {},
                        .attributes = {},
                        .reads = {}}) {
-  state_->open(name);
+  state_->open(data);
   for (const Attribute& a : state_->attributes)
     state_->reads.push_back(model.backbone->inputs().reads(a) ? Reads::yes : Reads::no);
   state_->twins = twin_share(model.note.row_hashes);
@@ -184,8 +174,6 @@ bool StudyStream::next(Study& block, const char* stage) {
   bool more = false;
   if (s.features) {
     more = s.next_features(block);
-  } else if (s.memory) {
-    more = s.row == 0 && s.next_rows(*s.memory, block);
   } else {
     Table part;
     more = s.table->next(part) && s.next_rows(std::move(part), block);
@@ -240,28 +228,28 @@ void write_features(const Model& model, const Task& task, StudyStream& stream,
   writer.finish(seen, stream.seen_by_chance(), missing);
 }
 
-Study whole_study(const Model& model, const Task& task, const std::string& name,
+Study whole_study(const Model& model, const Task& task, const DataSource& data,
                   const StreamOptions& options, OutputFiles& files,
                   const std::filesystem::path& spill, const Exec& exec) {
   StreamOptions whole = options;
   whole.whole = true;
-  std::string from = name;
-  if (!spill.empty() && !is_features(name)) {
+  DataSource from = data;
+  if (!spill.empty() && !data.is_features()) {
     StreamOptions parts = options;
     parts.weights = options.weights && !task.weight.empty();
-    StudyStream stream(model, task, name, parts, exec);
+    StudyStream stream(model, task, data, parts, exec);
     Task plain = task;
     if (!parts.weights) plain.weight.clear();
     write_features(model, plain, stream, "", files, spill);
-    from = files.temporary(spill).string();
+    from = DataSource::file(files.temporary(spill).string());
   }
   StudyStream stream(model, task, from, whole, exec);
   Study study;
   if (!stream.next(study, "reading")) {
-    throw Error(ErrorKind::bad_data, fmt::format("{}: there are no rows", name),
+    throw Error(ErrorKind::bad_data, fmt::format("{}: there are no rows", data.name()),
                 "give a file with rows");
   }
-  study.source = name;
+  study.source = data.name();
   return study;
 }
 

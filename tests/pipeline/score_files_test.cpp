@@ -188,16 +188,16 @@ TEST_F(Files, SlopesAreMeasuredBlockByBlock) {
     AuditReport expected = audit_model(
         model, whole, make_pairs(model, whole, model.task, {}, {}), options, {});
     ASSERT_TRUE(expected.attributes[0].slope);
-    StudyStream stream(model, model.task, path("people.csv"), {}, {});
+    StudyStream stream(model, model.task, DataSource::file(path("people.csv")), {}, {});
     AuditReport found = audit_stream(model, stream, options, {});
     found.data = expected.data;
     EXPECT_EQ(to_json(found), to_json(expected));
   }
   OutputFiles files({.force = true});
-  StudyStream encoded(model, model.task, path("people.csv"), {}, {});
+  StudyStream encoded(model, model.task, DataSource::file(path("people.csv")), {}, {});
   write_features(model, model.task, encoded, "", files, path("people.features"));
   files.commit();
-  StudyStream mapped(model, model.task, path("people.features"), {}, {});
+  StudyStream mapped(model, model.task, DataSource::file(path("people.features")), {}, {});
   const AuditReport found = audit_stream(model, mapped, kQuick, {});
   const auto slope = measure_slope(model, whole, whole.attributes[0], kQuick, {});
   EXPECT_EQ(found.attributes[0].slope->per_unit.value, slope->per_unit.value);

@@ -28,7 +28,7 @@ class Streamed : public ::testing::Test {
         std::make_unique<Model>(train_model(table, test::made_up_task(), "", {}, {}).model);
     features_ = (*folder_ / "people.features").string();
     OutputFiles files({.force = true});
-    StudyStream stream(*model_, model_->task, csv_, {}, {});
+    StudyStream stream(*model_, model_->task, DataSource::file(csv_), {}, {});
     write_features(*model_, model_->task, stream, "", files, features_);
     files.commit();
   }
@@ -56,7 +56,7 @@ TEST_F(Streamed, BlocksOfATableAndOfItsFeaturesAreTheTable) {
   const Matrix p = all_probabilities(*model_->head, whole.rows(), model_->theta, {});
   for (const std::string& name : {csv_, features_}) {
     const Exec exec;
-    StudyStream stream(*model_, model_->task, name, {}, exec);
+    StudyStream stream(*model_, model_->task, DataSource::file(name), {}, exec);
     EXPECT_EQ(stream.rows(), kStudyRows);
     EXPECT_TRUE(stream.labelled());
     for (int turn = 0; turn < 2; ++turn, stream.rewind()) {
@@ -92,7 +92,8 @@ TEST_F(Streamed, ExplainGivesTheSameBitsFromMemoryFileAndSpill) {
     OutputFiles files({.force = true});
     const StreamOptions options{.need_labels = true, .weights = true};
     const auto read = [&](const std::filesystem::path& to) {
-      return whole_study(*model_, model_->task, name, options, files, to, {});
+      return whole_study(*model_, model_->task, DataSource::file(name), options, files, to,
+                         {});
     };
     const Study data = read(spill.empty() ? "" : spill.string() + ".data");
     const Explanation found = explain(*model_, data, read(spill), {}, {});
@@ -112,16 +113,17 @@ TEST_F(Streamed, FeaturesOfAnotherModelOrWithoutAnAttributeAreRefused) {
   const Exec exec;
   const Model other =
       train_model(test::number_of_columns(2000, 7), test::made_up_task(), "", {}, {}).model;
-  EXPECT_ERROR(StudyStream(other, other.task, features_, {}, exec), ErrorKind::bad_model,
-               "these features were made by another model");
+  EXPECT_ERROR(StudyStream(other, other.task, DataSource::file(features_), {}, exec),
+               ErrorKind::bad_model, "these features were made by another model");
   Task task = model_->task;
   task.attributes.push_back({.name = "religion"});
-  EXPECT_ERROR(StudyStream(*model_, task, features_, {}, exec), ErrorKind::missing_column,
-               "has no attribute \"religion\"");
+  EXPECT_ERROR(StudyStream(*model_, task, DataSource::file(features_), {}, exec),
+               ErrorKind::missing_column, "has no attribute \"religion\"");
   task = model_->task;
   task.label = "other";
-  EXPECT_ERROR(StudyStream(*model_, task, features_, {.need_labels = true}, exec),
-               ErrorKind::missing_column, "has no label \"other\"");
+  EXPECT_ERROR(
+      StudyStream(*model_, task, DataSource::file(features_), {.need_labels = true}, exec),
+      ErrorKind::missing_column, "has no label \"other\"");
 }
 
 }  // namespace

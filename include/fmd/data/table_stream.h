@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/data/arrow.h"
 #include "fmd/data/csv.h"
 #include "fmd/data/table.h"
 
@@ -25,11 +26,19 @@ class TableStream {
   // (csv.h, npy.h), here or in next(). The pool of `exec` must outlive the stream.
   [[nodiscard]] static TableStream open(const std::filesystem::path& path,
                                         const CsvOptions& options, const Exec& exec);
+  // A table in memory: a stream of one block. Of the options only `keep` counts: columns
+  // have the kinds that they have.
+  [[nodiscard]] static TableStream of(std::shared_ptr<const Table> table,
+                                      const CsvOptions& options = {});
+  // What an Arrow stream gave. Throws Error(unsupported) for a type that is not read.
+  [[nodiscard]] static TableStream of(std::shared_ptr<const ArrowBatches> batches,
+                                      const CsvOptions& options, const Exec& exec);
   TableStream(TableStream&&) noexcept;
   TableStream& operator=(TableStream&&) noexcept;
   ~TableStream();
 
-  // The next kStreamRows rows, fewer in the last block; false at the end. Levels of a later
+  // The next kStreamRows rows, fewer in the last block; false at the end. A table in memory
+  // comes whole. Levels of a later
   // block begin with those of the blocks before it, so codes stay valid. A block may have
   // levels that only later rows use. Pass the same table each time: its memory is reused.
   bool next(Table& block);

@@ -7,13 +7,9 @@
 #include "fmd/data/table.h"
 #include "fmd/data/task.h"
 #include "fmd/model/model.h"
+#include "fmd/pipeline/source.h"
 
 namespace fmd {
-
-// A second file with attribute columns, joined by the column `key`.
-struct GroupsFile {
-  std::string file, key;
-};
 
 // How to read the columns that the task knows. Labels and ids are names even when they look
 // like numbers.

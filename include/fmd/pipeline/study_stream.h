@@ -7,14 +7,12 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/core/output_files.h"
-#include "fmd/pipeline/read.h"
+#include "fmd/pipeline/source.h"
 #include "fmd/pipeline/study.h"
 
 namespace fmd {
 
 struct StreamOptions {
-  GroupsFile groups = {};
-  std::filesystem::path data_folder = {};
   bool need_labels = false;
   bool weights = false;  // read task.weight too
   bool whole = false;    // all rows as one block, for work that needs rows of all blocks
@@ -23,17 +21,16 @@ struct StreamOptions {
 };
 
 // DATA of any size as a model sees it: blocks of rows with features, labels and attributes.
-// Memory does not grow with the rows. Tables (any file that TableStream opens) are read
+// Memory does not grow with the rows, unless the source comes as one block. Tables are read
 // twice: the first pass finds the attributes' values and counts the rows. Flips need all
 // values of an attribute before the first row is scored. Files of features (see
-// FeaturesFile) are mapped. Data sets by name and tables with --groups are read into
-// memory and come as one block.
+// FeaturesFile) are mapped.
 class StudyStream {
  public:
   // Throws what reading and make_study() throw; Error(bad_model) for features that another
   // encoder made, and Error(missing_column) for labels, weights or attributes that a file
   // of features does not have. model and task must outlive the stream.
-  StudyStream(const Model& model, const Task& task, const std::string& name,
+  StudyStream(const Model& model, const Task& task, const DataSource& data,
               const StreamOptions& options, const Exec& exec);
   StudyStream(StudyStream&&) noexcept;
   ~StudyStream();
@@ -61,11 +58,11 @@ void write_features(const Model& model, const Task& task, StudyStream& stream,
                     const std::string& sha256, OutputFiles& files,
                     const std::filesystem::path& target);
 
-// A whole file as one study. A file of features is mapped. A table is read into memory, or,
+// All rows as one study. A file of features is mapped. A table is read into memory, or,
 // where `spill` is not empty, written as a file of features there and mapped. That file is
 // not kept: `files` removes it.
 [[nodiscard]] Study whole_study(const Model& model, const Task& task,
-                                const std::string& name, const StreamOptions& options,
+                                const DataSource& data, const StreamOptions& options,
                                 OutputFiles& files, const std::filesystem::path& spill,
                                 const Exec& exec);
 
