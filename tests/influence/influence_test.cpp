@@ -144,7 +144,7 @@ TEST(Influence, TheLargeWayGivesTheSameChanges) {
     EXPECT_EQ(large.solve.solver, "cg");
     EXPECT_CLOSE(large.change, dense.change, 1e-9);
     const std::vector<Index> entries = {3, 5, 8};
-    const std::vector<double> change(dense.change.rows(), 0.0);
+    const std::vector<double> change(static_cast<std::size_t>(dense.change.rows()), 0.0);
     const auto check = [&](Index max_dense) {
       return check_removal(s.head, s.train.rows(), s.theta, all[0], change, entries,
                            {.l2 = s.l2, .relative_gradient = 1e-11, .max_dense = max_dense},

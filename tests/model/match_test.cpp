@@ -189,7 +189,7 @@ TEST(WithoutColumns, TheOthersStay) {
     const std::vector<Index> two = {17, 4999};
     const Rows rows{rest.get(), {}, {}, two};
     double squared = 0;
-    for (const std::size_t j : {0, 2, 3}) {
+    for (const std::size_t j : {0U, 2U, 3U}) {
       const double d = static_cast<double>(values[17 * 4 + j]) - values[4999 * 4 + j];
       squared += d * d;
     }
