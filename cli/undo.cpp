@@ -2,8 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "fmd/core/hash.h"
-#include "fmd/core/output_files.h"
 #include "fmd/pipeline/receipt.h"
 
 namespace fmd::cli {
@@ -16,12 +14,7 @@ struct UndoArgs {
 };
 
 int run_undo(const UndoArgs& args) {
-  OutputFiles files({.force = args.force});
-  files.reserve(args.out);
-  const Bytes original = undo_bytes(args.receipt);
-  files.write(args.out, original);
-  files.commit();
-  const std::string sum = hex(sha256(original));
+  const std::string sum = undo_debias(args.receipt, args.out, args.force);
   if (args.common.json)
     print(nlohmann::ordered_json{
               {"schema", 1}, {"command", "undo"}, {"out", args.out}, {"sha256", sum}}

@@ -54,6 +54,7 @@
 #include "fmd/formats/patch.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/undo.h"
+#include "fmd/formats/write_model.h"
 #include "fmd/influence/influence.h"
 #include "fmd/influence/ranking.h"
 #include "fmd/influence/refit.h"

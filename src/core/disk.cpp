@@ -1,5 +1,6 @@
 #include "core/disk.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -32,10 +33,17 @@ void announce(const char* call, const Path& path) {
   }
 }
 
+bool is_temporary(const Path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with(".") && name.ends_with(kTemporary);
+}
+
 // The file that the user named, for messages about its temporary.
 Path shown(const Path& path) {
+  if (is_temporary(path.parent_path()))  // a file of a folder
+    return shown(path.parent_path()) / path.filename();
+  if (!is_temporary(path)) return path;
   const std::string name = path.filename().string();
-  if (!name.starts_with(".") || !name.ends_with(kTemporary)) return path;
   return path.parent_path() / name.substr(1, name.size() - 1 - kTemporary.size());
 }
 
@@ -100,6 +108,15 @@ File create(const Path& path) {
   return File(fd);
 }
 
+File create_folder(const Path& path) {
+  announce("create", path);
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    if (errno != EEXIST) fail(path, errno);
+    return {};
+  }
+  return open_existing(path);
+}
+
 void write(const File& file, const Path& path, std::span<const std::uint8_t> bytes) {
   while (!bytes.empty()) {
     announce("write", path);
@@ -119,6 +136,36 @@ void write_at(const File& file, const Path& path, Index offset,
     if (written < 0) fail(path, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += written;
+  }
+}
+
+void copy(const File& file, const Path& path, int from, Index offset, Index length) {
+  constexpr Index kPiece = Index{1} << 26, kBuffer = Index{1} << 20;
+  bool in_kernel = true;
+  Bytes buffer;
+  while (length > 0) {
+    if (in_kernel) {
+      announce("write", path);
+      off64_t at = offset;
+      const ssize_t copied = repeat([&] {
+        return ::copy_file_range(from, &at, file.fd(), nullptr,
+                                 static_cast<std::size_t>(std::min(length, kPiece)), 0);
+      });
+      if (copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO))
+        fail(path, errno);
+      in_kernel = copied > 0;  // otherwise: not between these files
+      if (!in_kernel) continue;
+      offset += copied;
+      length -= copied;
+      continue;
+    }
+    buffer.resize(static_cast<std::size_t>(std::min(length, kBuffer)));
+    const ssize_t got =
+        repeat([&] { return ::pread(from, buffer.data(), buffer.size(), offset); });
+    if (got <= 0) fail(path, got < 0 ? errno : EIO);  // 0: somebody shortened the source
+    write(file, path, std::span(buffer).first(static_cast<std::size_t>(got)));
+    offset += got;
+    length -= got;
   }
 }
 
@@ -160,6 +207,8 @@ void remove_remembered() noexcept {
   for (int i = 0; i < 2000 && creating > 0; ++i) ::nanosleep(&kMoment, nullptr);
   for (const Remembered& slot : remembered())
     if (slot.used) ::unlink(slot.path.data());
+  for (const Remembered& slot : remembered())  // folders, now empty
+    if (slot.used) ::rmdir(slot.path.data());
 }
 
 void sync_folder(const Path& folder) {
@@ -179,14 +228,22 @@ void rename(const Path& from, const Path& to) {
 
 void remove(const Path& path) {
   announce("remove", path);
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail(path, errno);
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return;
+  if (errno != EISDIR || !is_temporary(path)) fail(path, errno);
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(path, unreadable)) {
+    announce("remove", path);
+    if (::unlink(entry.path().c_str()) != 0 && errno != ENOENT) fail(path, errno);
+  }
+  announce("remove", path);
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT) fail(path, errno);
 }
 
 File open_existing(const Path& path) {
   // Network file systems lock only what is open for writing.
   constexpr int kCommon = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   int fd = repeat([&] { return ::open(path.c_str(), O_RDWR | kCommon); });
-  if (fd < 0 && (errno == EACCES || errno == EROFS))
+  if (fd < 0 && (errno == EACCES || errno == EROFS || errno == EISDIR))
     fd = repeat([&] { return ::open(path.c_str(), O_RDONLY | kCommon); });
   if (fd < 0 && errno != ENOENT) fail(path, errno);
   return File(fd);

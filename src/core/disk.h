@@ -49,15 +49,21 @@ inline const std::string kJournal = ".fmd-journal";
 
 // A new, empty file; not open when there is one already.
 [[nodiscard]] File create(const Path& path);
+// The same for a folder; it is open for locking.
+[[nodiscard]] File create_folder(const Path& path);
 void write(const File& file, const Path& path, std::span<const std::uint8_t> bytes);
 void write_at(const File& file, const Path& path, Index offset,
               std::span<const std::uint8_t> bytes);
+// Writes `length` bytes of an open file, from `offset` on, at the end; in the kernel where
+// it can.
+void copy(const File& file, const Path& path, int from, Index offset, Index length);
 void empty(const File& file, const Path& path);
 void set_mode(const File& file, const Path& path, mode_t mode);
 void sync(const File& file, const Path& path);
 void sync_folder(const Path& folder);
 void rename(const Path& from, const Path& to);
-void remove(const Path& path);  // no error when it is gone already
+// No error when it is gone already. A temporary folder goes with the files in it.
+void remove(const Path& path);
 
 // Files to remove when the process is interrupted: a list that a signal handler may walk.
 // remove_remembered() is async-signal-safe. The next run removes the files that do not fit

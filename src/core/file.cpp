@@ -1,5 +1,6 @@
 #include "fmd/core/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,6 +22,8 @@ struct FileView::State {
     if (mapped != nullptr) ::munmap(mapped, size);
   }
 
+  disk::File file;
+  bool own = false;  // pages may differ from the file: they must stay
   void* mapped = nullptr;
   std::size_t size = 0;
   Bytes read;  // where it could not be mapped
@@ -69,8 +72,14 @@ FileView::FileView(FileView&&) noexcept = default;
 FileView& FileView::operator=(FileView&&) noexcept = default;
 FileView::~FileView() = default;
 
-FileView FileView::open(const std::filesystem::path& path) {
-  const disk::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+FileView FileView::open(const std::filesystem::path& path) { return map(path, false); }
+
+FileView FileView::open_private(const std::filesystem::path& path) {
+  return map(path, true);
+}
+
+FileView FileView::map(const std::filesystem::path& path, bool own) {
+  disk::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open()) cannot_read(path, errno);
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) cannot_read(path, errno);
@@ -80,8 +89,12 @@ FileView FileView::open(const std::filesystem::path& path) {
   auto& state = *view.state_;
   if (S_ISREG(info.st_mode) && info.st_size > 0) {
     const auto size = static_cast<std::size_t>(info.st_size);
-    void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd(), 0);
+    const int rights = own ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* mapped = ::mmap(nullptr, size, rights, MAP_PRIVATE | (own ? MAP_NORESERVE : 0),
+                          file.fd(), 0);
     if (mapped != MAP_FAILED) {
+      state.file = std::move(file);
+      state.own = own;
       state.mapped = mapped;
       state.size = size;
       return view;
@@ -98,12 +111,32 @@ std::span<const std::uint8_t> FileView::bytes() const {
   return state_->read;
 }
 
+std::span<std::uint8_t> FileView::own_bytes() {
+  if (state_->mapped == nullptr) return state_->read;
+  if (!state_->own) return {};  // others see these bytes
+  return {static_cast<std::uint8_t*>(state_->mapped), state_->size};
+}
+
+int FileView::descriptor() const { return state_->own ? -1 : state_->file.fd(); }
+
 void FileView::forget(std::size_t first, std::size_t last) const {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   first = (first + page - 1) / page * page;
   last = last / page * page;
-  if (state_->mapped == nullptr || first >= last) return;
+  if (state_->mapped == nullptr || state_->own || first >= last) return;
   ::madvise(static_cast<char*>(state_->mapped) + first, last - first, MADV_DONTNEED);
+}
+
+Hash sha256(const FileView& file) {
+  constexpr std::size_t kPiece = std::size_t{1} << 22;
+  const auto bytes = file.bytes();
+  Sha256 hash;
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    const std::size_t size = std::min(kPiece, bytes.size() - at);
+    hash.add(bytes.subspan(at, size));
+    file.forget(at, at + size);
+  }
+  return hash.finish();
 }
 
 std::string_view FileView::text() const {

@@ -54,27 +54,48 @@ void compress(Words& state, const std::uint8_t* chunk) {
 
 }  // namespace
 
-Hash sha256(std::span<const std::uint8_t> bytes) {
-  Words state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const std::size_t whole = bytes.size() / 64 * 64;
-  for (std::size_t at = 0; at < whole; at += 64) compress(state, bytes.data() + at);
+Sha256::Sha256()
+    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
 
+void Sha256::add(std::span<const std::uint8_t> bytes) {
+  const auto filled = static_cast<std::size_t>(size_ % 64);
+  size_ += bytes.size();
+  if (filled > 0) {
+    const std::size_t more = std::min(64 - filled, bytes.size());
+    if (more > 0) std::memcpy(chunk_.data() + filled, bytes.data(), more);
+    bytes = bytes.subspan(more);
+    if (filled + more < 64) return;
+    compress(state_, chunk_.data());
+  }
+  const std::size_t whole = bytes.size() / 64 * 64;
+  for (std::size_t at = 0; at < whole; at += 64) compress(state_, bytes.data() + at);
+  if (bytes.size() > whole)
+    std::memcpy(chunk_.data(), bytes.data() + whole, bytes.size() - whole);
+}
+
+Hash Sha256::finish() {
   // The rest, a one bit, zeros and the length in bits fill one or two chunks more.
   std::array<std::uint8_t, 128> tail{};
-  const std::size_t left = bytes.size() - whole;
-  if (left > 0) std::memcpy(tail.data(), bytes.data() + whole, left);
+  const auto left = static_cast<std::size_t>(size_ % 64);
+  std::memcpy(tail.data(), chunk_.data(), left);
   tail[left] = 0x80;
   const std::size_t end = left < 56 ? 64 : 128;
-  const std::uint64_t bits = static_cast<std::uint64_t>(bytes.size()) * 8;
+  const std::uint64_t bits = size_ * 8;
   for (std::size_t i = 0; i < 8; ++i)
     tail[end - 1 - i] = static_cast<std::uint8_t>(bits >> (8 * i));
-  for (std::size_t at = 0; at < end; at += 64) compress(state, tail.data() + at);
+  for (std::size_t at = 0; at < end; at += 64) compress(state_, tail.data() + at);
 
   Hash hash;
   for (std::size_t i = 0; i < 32; ++i)
-    hash[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+    hash[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
   return hash;
+}
+
+Hash sha256(std::span<const std::uint8_t> bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.finish();
 }
 
 std::string hex(const Hash& hash) {

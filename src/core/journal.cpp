@@ -170,6 +170,14 @@ Path resolve(const Path& target) {
   return (real.empty() ? folder : real) / path.filename();
 }
 
+Path resolve_folder(const Path& target) {
+  std::error_code ignored;
+  const Path path = target.has_filename() ? target : target.parent_path();
+  const Path folder = path.has_parent_path() ? path.parent_path() : Path(".");
+  const Path real = fs::canonical(folder, ignored);
+  return (real.empty() ? folder : real) / path.filename();
+}
+
 Path temporary_of(const Path& target) {
   return target.parent_path() / ("." + target.filename().string() + disk::kTemporary);
 }
@@ -200,10 +208,10 @@ void finish_pending(const Path& target) {
   if (disk::is_at(found, journal_of(target))) disk::remove(journal_of(target));
 }
 
-disk::File claim_temporary(const Path& target) {
+disk::File claim_temporary(const Path& target, bool folder) {
   const Path path = temporary_of(target);
   for (;;) {
-    disk::File file = disk::create(path);
+    disk::File file = folder ? disk::create_folder(path) : disk::create(path);
     if (file.is_open()) {
       // Between these two calls another run may take it for a dead run's and remove it.
       static_cast<void>(disk::lock(file, true));

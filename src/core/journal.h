@@ -24,6 +24,8 @@ using disk::Path;
 
 // The path behind links, in a folder that exists. Throws Error(cannot_write).
 [[nodiscard]] Path resolve(const Path& target);
+// The same for a target that may be a folder, without a look at it.
+[[nodiscard]] Path resolve_folder(const Path& target);
 
 // Of a resolved target.
 [[nodiscard]] Path temporary_of(const Path& target);  // <folder>/.<name>.fmd-tmp
@@ -39,7 +41,7 @@ void remove_if_dead(const Path& temporary);
 
 // A new, locked temporary file for this resolved target. It replaces one that a killed run
 // left. Throws Error(cannot_write) when a living run has it.
-[[nodiscard]] disk::File claim_temporary(const Path& target);
+[[nodiscard]] disk::File claim_temporary(const Path& target, bool folder = false);
 
 // Steps 1 to 4, for targets of one folder. `valid` is set with step 2: from then on the
 // temporaries must stay, whatever is thrown.

@@ -1,6 +1,7 @@
 #include "fmd/core/output_files.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <sys/stat.h>
 #include <vector>
 
@@ -28,10 +29,14 @@ void remove_quietly(const Path& path) {
   }
 }
 
-void check_free(const Path& target, bool force) {
+void check_free(const Path& target, bool force, bool folder) {
   std::error_code absent;
   const fs::file_status status = fs::status(target, absent);
   if (!fs::exists(status)) return;
+  if (folder) {
+    throw Error(ErrorKind::output_exists, fmt::format("{} exists already", target.string()),
+                "a folder is never replaced: choose another name, or remove it first");
+  }
   if (!fs::is_regular_file(status)) {
     throw Error(
         ErrorKind::cannot_write,
@@ -86,6 +91,8 @@ struct OutputFiles::State {
     disk::File file;  // the temporary, open and locked
     bool written = false;
     bool synced = true;
+    bool folder = false;
+    std::vector<Output> inside = {};  // files of a folder: their target is a plain name
   };
 
   Options options;
@@ -97,6 +104,16 @@ struct OutputFiles::State {
                         [&](const Output& o) { return o.target == resolved; });
   }
 
+  // The folder that a target is a file of; null: of none.
+  Output* folder_of(const Path& target) {
+    if (!target.has_parent_path()) return nullptr;
+    const Path parent = journal::resolve_folder(target.parent_path());
+    const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const Output& o) {
+      return o.folder && o.target == parent;
+    });
+    return found == outputs.end() ? nullptr : &*found;
+  }
+
   // What was private stays private.
   static void keep_mode(const Output& output) {
     struct stat old {};
@@ -104,45 +121,80 @@ struct OutputFiles::State {
       disk::set_mode(output.file, journal::temporary_of(output.target), old.st_mode & 0777);
   }
 
-  Output& claim(const Path& target) {
-    const Path resolved = journal::resolve(target);
-    if (const auto known = find(resolved); known != outputs.end()) return *known;
+  void claim(const Path& target, bool folder = false) {
+    const Path resolved =
+        folder ? journal::resolve_folder(target) : journal::resolve(target);
+    if (const auto known = find(resolved); known != outputs.end()) {
+      if (known->folder == folder) return;
+      give_up(*known);
+      outputs.erase(known);
+    }
     journal::finish_pending(resolved);
-    check_free(resolved, options.force);
+    check_free(resolved, options.force, folder);
     const HoldSignals hold;  // a file that is there is remembered
     const disk::Creating creating;
-    outputs.push_back(
-        {.target = resolved, .file = journal::claim_temporary(resolved), .written = false});
+    outputs.push_back({.target = resolved,
+                       .file = journal::claim_temporary(resolved, folder),
+                       .written = false,
+                       .folder = folder});
     disk::remember(journal::temporary_of(resolved));
-    keep_mode(outputs.back());
-    return outputs.back();
+    if (!folder) keep_mode(outputs.back());
+  }
+
+  static std::vector<Output>::iterator claim_inside(Output& folder, const Path& name) {
+    const auto known = std::find_if(folder.inside.begin(), folder.inside.end(),
+                                    [&](const Output& o) { return o.target == name; });
+    if (known != folder.inside.end()) return known;
+    const Path path = journal::temporary_of(folder.target) / name;
+    const HoldSignals hold;
+    const disk::Creating creating;
+    disk::File file = disk::create(path);
+    if (!file.is_open()) disk::fail(path, EEXIST);
+    disk::remember(path);
+    folder.inside.push_back({.target = name, .file = std::move(file), .written = false});
+    return folder.inside.end() - 1;
   }
 
   // Runs a write on the target's temporary file; when it fails, the target is given up.
   template <typename Body>
   void change(const Path& target, const Body& body) {
-    claim(target);
-    const auto claimed = find(journal::resolve(target));
-    const Path path = journal::temporary_of(claimed->target);
+    Output* folder = folder_of(target);
+    if (folder == nullptr) claim(target);
+    const auto claimed = folder == nullptr ? find(journal::resolve(target))
+                                           : claim_inside(*folder, target.filename());
+    const Path path = folder == nullptr
+                          ? journal::temporary_of(claimed->target)
+                          : journal::temporary_of(folder->target) / claimed->target;
     try {
       body(*claimed, path);
       claimed->written = true;
+      if (folder != nullptr) folder->written = true, folder->synced = false;
     } catch (...) {
       remove_quietly(path);
       disk::forget(path);
-      outputs.erase(claimed);
+      (folder == nullptr ? outputs : folder->inside).erase(claimed);
       throw;
     }
   }
 
+  static void forget(const Output& output) {
+    const Path path = journal::temporary_of(output.target);
+    for (const Output& file : output.inside) disk::forget(path / file.target);
+    disk::forget(path);
+  }
+
   static void give_up(const Output& output) {
     remove_quietly(journal::temporary_of(output.target));
-    disk::forget(journal::temporary_of(output.target));
+    forget(output);
   }
 
   void sync_all() {
     for (Output& output : outputs) {
-      if (!output.synced) disk::sync(output.file, journal::temporary_of(output.target));
+      const Path path = journal::temporary_of(output.target);
+      for (Output& file : output.inside)
+        if (!file.synced) disk::sync(file.file, path / file.target);
+      if (!output.synced && output.folder) disk::sync_folder(path);
+      if (!output.synced && !output.folder) disk::sync(output.file, path);
       output.synced = true;
     }
   }
@@ -150,7 +202,7 @@ struct OutputFiles::State {
   // The last look before the renames: others may have been here since reserve().
   void check_all() {
     for (const Output& output : outputs) {
-      check_free(output.target, options.force);
+      check_free(output.target, options.force, output.folder);
       if (disk::is_at(output.file, journal::temporary_of(output.target))) continue;
       throw Error(
           ErrorKind::cannot_write,
@@ -170,7 +222,7 @@ struct OutputFiles::State {
         continue;
       }
       disk::rename(journal::temporary_of(target), target);
-      disk::forget(journal::temporary_of(target));
+      forget(*output);
       output = outputs.erase(output);
       sync_renamed(target);
     }
@@ -180,7 +232,7 @@ struct OutputFiles::State {
     for (const Output& output : outputs) {
       const Path path = journal::temporary_of(output.target);
       if (!valid && disk::is_at(output.file, path)) remove_quietly(path);
-      disk::forget(path);
+      forget(output);
     }
     outputs.clear();
   }
@@ -193,6 +245,8 @@ OutputFiles::OutputFiles(Options options) : state_(std::make_unique<State>()) {
 OutputFiles::~OutputFiles() { state_->drop_all(); }
 
 void OutputFiles::reserve(const Path& target) { state_->claim(target); }
+
+void OutputFiles::reserve_folder(const Path& target) { state_->claim(target, true); }
 
 void OutputFiles::write(const Path& target, std::span<const std::uint8_t> bytes) {
   state_->change(target, [&](State::Output& output, const Path& path) {
@@ -208,9 +262,26 @@ void OutputFiles::write(const Path& target, std::string_view text) {
 }
 
 void OutputFiles::append(const Path& target, std::string_view text) {
+  append(target, bytes_of(text));
+}
+
+void OutputFiles::append(const Path& target, std::span<const std::uint8_t> bytes) {
   state_->change(target, [&](State::Output& output, const Path& path) {
     output.synced = false;
-    disk::write(output.file, path, bytes_of(text));
+    disk::write(output.file, path, bytes);
+  });
+}
+
+void OutputFiles::append(const Path& target, const FileView& from, std::size_t first,
+                         std::size_t last) {
+  if (from.descriptor() < 0) {
+    append(target, from.bytes().subspan(first, last - first));
+    return;
+  }
+  state_->change(target, [&](State::Output& output, const Path& path) {
+    output.synced = false;
+    disk::copy(output.file, path, from.descriptor(), static_cast<Index>(first),
+               static_cast<Index>(last - first));
   });
 }
 
@@ -223,6 +294,8 @@ void OutputFiles::write_at(const Path& target, Index offset,
 }
 
 Path OutputFiles::temporary(const Path& target) const {
+  if (const State::Output* folder = state_->folder_of(target))
+    return journal::temporary_of(folder->target) / target.filename();
   const Path resolved = journal::resolve(target);
   if (state_->find(resolved) == state_->outputs.end()) {
     throw Error(ErrorKind::bad_option,
@@ -247,14 +320,14 @@ void OutputFiles::commit() {
   for (const State::Output& output : s.outputs) targets.push_back(output.target);
   if (targets.size() == 1) {
     disk::rename(journal::temporary_of(out), out);
-    disk::forget(journal::temporary_of(out));
+    s.forget(s.outputs.back());
     s.outputs.clear();
     sync_renamed(out);
     return;
   }
   // From here on an interruption is like a kill: the files are complete, and the next run
   // finishes or removes them.
-  for (const Path& target : targets) disk::forget(journal::temporary_of(target));
+  for (const State::Output& output : s.outputs) s.forget(output);
   try {
     journal::commit(targets, s.valid);
   } catch (const Error& error) {
@@ -275,8 +348,8 @@ void recover(const Path& out) {
   const Path folder = out.has_parent_path() ? out.parent_path() : Path(".");
   if (!out.has_filename() || !fs::is_directory(folder, absent)) return;
   if (fs::is_symlink(out, absent) && !fs::exists(out, absent)) return;
-  if (fs::is_directory(out, absent)) return;
-  const Path resolved = journal::resolve(out);
+  const Path resolved =
+      fs::is_directory(out, absent) ? journal::resolve_folder(out) : journal::resolve(out);
   journal::finish_pending(resolved);
   sweep(resolved);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "formats/patch_pieces.h"
 
 namespace fmd {
 namespace {
@@ -30,6 +31,12 @@ FilePatch range(const std::string& name, std::span<const std::uint8_t> changed,
           static_cast<Index>(offset),
           static_cast<Index>(length),
           {part.begin(), part.end()}};
+}
+
+[[noreturn]] void cannot_replace(const FilePatch& range) {
+  throw Error(ErrorKind::bad_model,
+              fmt::format("patch: bytes {} to {} of file \"{}\" cannot be replaced",
+                          range.offset, range.offset + range.length, range.name));
 }
 
 }  // namespace
@@ -61,30 +68,11 @@ std::vector<FilePatch> difference(const std::string& name,
 
 std::map<std::string, Bytes> apply_patch(const NamedBytes& original, const Patch& patch) {
   std::map<std::string, Bytes> files;
-  std::map<std::string, std::size_t> at;  // how far a file has been copied
-  const auto wrong = [](const FilePatch& range) {
-    throw Error(ErrorKind::bad_model,
-                fmt::format("patch: bytes {} to {} of file \"{}\" cannot be replaced",
-                            range.offset, range.offset + range.length, range.name));
-  };
   for (const FilePatch& range : patch.ranges) {
+    if (files.contains(range.name)) continue;
     const auto from = original.find(range.name);
-    if (from == original.end() || range.offset < 0 || range.length < 0) wrong(range);
-    const auto bytes = from->second;
-    const auto offset = static_cast<std::size_t>(range.offset),
-               length = static_cast<std::size_t>(range.length);
-    std::size_t& done = at[range.name];
-    if (offset < done || offset > bytes.size() || length > bytes.size() - offset)
-      wrong(range);
-    Bytes& to = files[range.name];
-    const auto kept = bytes.subspan(done, offset - done);
-    to.insert(to.end(), kept.begin(), kept.end());
-    to.insert(to.end(), range.bytes.begin(), range.bytes.end());
-    done = offset + length;
-  }
-  for (auto& [name, to] : files) {
-    const auto rest = original.at(name).subspan(at[name]);
-    to.insert(to.end(), rest.begin(), rest.end());
+    if (from == original.end()) cannot_replace(range);
+    files.emplace(range.name, patched(from->second, ranges_of(patch.ranges, range.name)));
   }
   for (const auto& [name, bytes] : patch.added) {
     if (original.contains(name) || !files.emplace(name, bytes).second)
@@ -95,3 +83,66 @@ std::map<std::string, Bytes> apply_patch(const NamedBytes& original, const Patch
 }
 
 }  // namespace fmd
+
+namespace fmd::internal {
+
+std::vector<const FilePatch*> ranges_of(const std::vector<FilePatch>& ranges,
+                                        const std::string& name) {
+  std::vector<const FilePatch*> own;
+  for (const FilePatch& range : ranges)
+    if (range.name == name) own.push_back(&range);
+  return own;
+}
+
+void for_each_piece(std::size_t size, std::span<const FilePatch* const> ranges,
+                    const std::function<void(std::size_t, std::size_t)>& keep,
+                    const std::function<void(std::span<const std::uint8_t>)>& put) {
+  std::size_t done = 0;
+  for (const FilePatch* range : ranges) {
+    const auto offset = static_cast<std::size_t>(range->offset),
+               length = static_cast<std::size_t>(range->length);
+    if (range->offset < 0 || range->length < 0 || offset < done || offset > size ||
+        length > size - offset)
+      cannot_replace(*range);
+    if (offset > done) keep(done, offset);
+    put(range->bytes);
+    done = offset + length;
+  }
+  if (size > done) keep(done, size);
+}
+
+Bytes patched(std::span<const std::uint8_t> original,
+              std::span<const FilePatch* const> ranges) {
+  Bytes to;
+  const auto put = [&](std::span<const std::uint8_t> part) {
+    to.insert(to.end(), part.begin(), part.end());
+  };
+  for_each_piece(
+      original.size(), ranges,
+      [&](std::size_t first, std::size_t last) {
+        put(original.subspan(first, last - first));
+      },
+      put);
+  return to;
+}
+
+std::vector<FilePatch> inverse(std::span<const FilePatch* const> ranges,
+                               std::span<const std::uint8_t> original) {
+  std::vector<FilePatch> back;
+  std::size_t at = 0;  // in the new file
+  const auto here = [&](std::size_t first, std::size_t last) { at += last - first; };
+  std::size_t next = 0;
+  for_each_piece(original.size(), ranges, here, [&](std::span<const std::uint8_t> bytes) {
+    const FilePatch& range = *ranges[next++];
+    const auto old = original.subspan(static_cast<std::size_t>(range.offset),
+                                      static_cast<std::size_t>(range.length));
+    back.push_back({range.name,
+                    static_cast<Index>(at),
+                    static_cast<Index>(bytes.size()),
+                    {old.begin(), old.end()}});
+    at += bytes.size();
+  });
+  return back;
+}
+
+}  // namespace fmd::internal

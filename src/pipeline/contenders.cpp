@@ -43,6 +43,10 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
     control.reason = reads ? "no training rows were given (--train)" : kNotRead;
     return control;
   }
+  if (!can_train(before)) {
+    control.reason = "this kind of model cannot be trained here";
+    return control;
+  }
   control.model = train_without(before, *train, columns, exec).model;
   // Only the head is compared, so it decides by the original's threshold.
   control.model->task.threshold = before.task.threshold;

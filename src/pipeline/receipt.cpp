@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/beside.h"
 #include "core/json.h"
 #include "data/json_reader.h"
 #include "fmd/core/error.h"
@@ -10,6 +11,7 @@
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/formats/undo.h"
+#include "fmd/formats/write_model.h"
 #include "pipeline/receipt.h"
 
 namespace fmd::internal {
@@ -26,6 +28,23 @@ std::filesystem::path out_of(const std::filesystem::path& receipt) {
   return name.substr(0, name.size() - kEnding.size());
 }
 
+constexpr const char* kTogether = "keep the files of a model together";
+
+std::vector<ModelFileNote> read_model_files(const JsonReader& model) {
+  std::vector<ModelFileNote> files;
+  for (const JsonReader& one : model.objects("files")) {
+    ModelFileNote file;
+    file.name = one.text("name");
+    if (!is_plain_name(file.name)) one.fail("a file has no plain name");
+    if (one.has("sha256_before")) file.sha256_before = one.text("sha256_before");
+    file.sha256_after = one.text("sha256_after");
+    files.push_back(std::move(file));
+  }
+  if (files.size() < 2 || files[0].sha256_before.empty())
+    model.fail("its files are not those of a model of several files");
+  return files;
+}
+
 }  // namespace
 
 Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) {
@@ -33,7 +52,8 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
   Receipt receipt{.files = DebiasFiles(out_of(path)),
                   .json = Json::parse(text, nullptr, false),
                   .sha256_before = "",
-                  .sha256_after = ""};
+                  .sha256_after = "",
+                  .model_files = {}};
   const Json& json = receipt.json;
   if (json.is_discarded() || !json.is_object() || !json.contains("model") ||
       !json["model"].is_object()) {
@@ -42,17 +62,19 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
                 "name the receipt that `fmd debias` wrote");
   }
   // A later schema may mean other things by the same keys.
-  if (!json.contains("schema") || json["schema"] != 1) {
-    throw Error(ErrorKind::bad_model,
-                fmt::format("{}: this version of fmd reads receipts of schema 1, not {}",
-                            path.string(),
-                            json.contains("schema") ? json["schema"].dump() : "none"),
-                "use the version of fmd that wrote the receipt, or a newer one");
+  if (!json.contains("schema") || (json["schema"] != 1 && json["schema"] != 2)) {
+    throw Error(
+        ErrorKind::bad_model,
+        fmt::format("{}: this version of fmd reads receipts of schema 1 and 2, not {}",
+                    path.string(),
+                    json.contains("schema") ? json["schema"].dump() : "none"),
+        "use the version of fmd that wrote the receipt, or a newer one");
   }
   const nlohmann::json object = json["model"];
   const JsonReader model(object, path.string() + ", model");
   receipt.sha256_before = model.text("sha256_before");
   receipt.sha256_after = model.text("sha256_after");
+  if (json["schema"] == 2) receipt.model_files = read_model_files(model);
   return receipt;
 }
 
@@ -76,18 +98,38 @@ std::vector<DataNote> Receipt::data() const {
   return notes;
 }
 
-Bytes restore_original(const Receipt& receipt) {
-  const FileView undo = FileView::open(receipt.files.undo);
-  const FileView changed = FileView::open(receipt.files.out);
-  Bytes original = apply_undo(undo.bytes(), changed.bytes());
-  if (receipt.sha256_before != hex(sha256(original))) {
-    throw Error(
-        ErrorKind::wrong_model,
-        fmt::format("{}: the checksum of the restored file is not the one in the receipt",
-                    receipt.files.receipt.filename().string()),
-        "receipt, undo file and model must be from one run");
-  }
-  return original;
+std::filesystem::path Receipt::main() const {
+  return model_files.empty() ? files.out : files.out / model_files[0].name;
+}
+
+std::string Receipt::recorded_before(const std::string& name) const {
+  if (name.empty()) return sha256_before;
+  for (const ModelFileNote& file : model_files)
+    if (file.name == name) return file.sha256_before;
+  return "";
+}
+
+std::string Receipt::changed_file() const {
+  const auto differs = [](const std::filesystem::path& path, const std::string& recorded) {
+    return recorded != hex(sha256(FileView::open(path)));
+  };
+  if (model_files.empty())
+    return differs(files.out, sha256_after) ? files.out.filename().string() : "";
+  for (const ModelFileNote& file : model_files)
+    if (differs(beside(main(), file.name, ErrorKind::bad_model, kTogether),
+                file.sha256_after))
+      return file.name;
+  return "";
+}
+
+void require_original(const Receipt& receipt, const std::string& recorded,
+                      const Hash& found) {
+  if (recorded == hex(found)) return;
+  throw Error(
+      ErrorKind::wrong_model,
+      fmt::format("{}: the checksum of the restored file is not the one in the receipt",
+                  receipt.files.receipt.filename().string()),
+      "receipt, undo file and model must be from one run");
 }
 
 }  // namespace fmd::internal
@@ -110,17 +152,34 @@ DebiasFiles::DebiasFiles(const std::filesystem::path& o)
       path(beside(o, ".path.json")),
       path_tensors(beside(o, ".path.safetensors")) {}
 
-Bytes undo_bytes(const std::filesystem::path& receipt) {
+std::string undo_debias(const std::filesystem::path& receipt,
+                        const std::filesystem::path& out, bool force) {
+  OutputFiles files({.force = force});
+  files.reserve(out);
   const Receipt read = read_receipt(receipt);
   // Each of the three files must fit the two others: an edit of any one of them is found.
-  if (read.sha256_after != hex(sha256(FileView::open(read.files.out).bytes()))) {
+  if (const std::string changed = read.changed_file(); !changed.empty()) {
     throw Error(
         ErrorKind::wrong_model,
         fmt::format("{}: the checksum of {} is not the one in the receipt",
-                    receipt.string(), read.files.out.filename().string()),
+                    receipt.string(), changed),
         "the model or its receipt was changed after the repair: take both from a backup");
   }
-  return restore_original(read);
+  std::vector<std::string> names = {read.main().filename().string()},
+                           recorded = {read.sha256_before};
+  for (std::size_t k = 1; k < read.model_files.size(); ++k) {
+    const ModelFileNote& file = read.model_files[k];
+    if (file.sha256_before.empty()) continue;
+    names.push_back(file.name);
+    recorded.push_back(file.sha256_before);
+  }
+  const FileView undo = FileView::open(read.files.undo);
+  const std::vector<Hash> restored = restore_model(
+      FileSet::open(read.main()), parse_undo(undo.bytes()), names, files, out);
+  for (std::size_t k = 0; k < names.size(); ++k)
+    require_original(read, recorded[k], restored[k]);
+  files.commit();
+  return recorded[0];
 }
 
 }  // namespace fmd

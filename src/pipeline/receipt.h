@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fmd/core/hash.h"
 #include "fmd/pipeline/debias_options.h"
 #include "fmd/pipeline/receipt.h"
 #include "fmd/report/debias_report.h"
@@ -18,9 +19,16 @@ struct Receipt {
   DebiasFiles files;
   Json json;
   std::string sha256_before, sha256_after;
+  std::vector<ModelFileNote> model_files;  // of a model of several files: see DebiasReport
 
   [[nodiscard]] std::string name() const { return files.receipt.string(); }
   [[nodiscard]] std::vector<DataNote> data() const;  // role, name, sha256, key
+  [[nodiscard]] std::filesystem::path main() const;  // the file to open: OUT, or one in it
+  // sha256 before the repair, by the name that an undo has; "" where none is recorded.
+  [[nodiscard]] std::string recorded_before(const std::string& name) const;
+  // The first file of the repaired model whose sha256 is not the recorded one; "" = none.
+  // Throws Error(cannot_read).
+  [[nodiscard]] std::string changed_file() const;
 };
 
 // `path` only gives the names. Throws Error(bad_option: another ending, bad_model: not a
@@ -31,8 +39,8 @@ struct Receipt {
 // Error(cannot_read).
 [[nodiscard]] Receipt read_receipt(const std::filesystem::path& path);
 
-// The original's bytes, restored and compared with the receipt's checksum. Throws
-// Error(bad_model, wrong_model, cannot_read).
-[[nodiscard]] Bytes restore_original(const Receipt& receipt);
+// Throws Error(wrong_model) unless a restored file has the sha256 that the receipt says.
+void require_original(const Receipt& receipt, const std::string& recorded,
+                      const Hash& found);
 
 }  // namespace fmd::internal

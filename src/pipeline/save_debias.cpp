@@ -2,11 +2,11 @@
 
 #include <chrono>
 
-#include "fmd/core/error.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/undo.h"
+#include "fmd/formats/write_model.h"
 
 namespace fmd {
 namespace {
@@ -46,23 +46,20 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
 
   // OUT is written first and renamed last: the figures are measured on the file after it
   // was read back.
-  std::map<std::string, Bytes> changed =
-      apply_patch(original.files(), original.patch(run.model()));
-  changed.try_emplace("", original.bytes().begin(), original.bytes().end());
-  if (changed.size() > 1 || original.files().size() > 1)
-    throw Error(ErrorKind::unsupported,
-                "debias: a model of several files cannot be written",
-                "use a model that is one file");
-  const Bytes& bytes = changed.at("");
-  files.write(names.out, bytes);
+  const WrittenModel written =
+      write_model(original, original.patch(run.model()), files, names.out);
   DebiasReport report =
-      run.measure(open_model(files.temporary(names.out), options.formats));
+      run.measure(open_model(files.temporary(written.main), options.formats));
   report.out = out.filename().string();
-  report.model_sha256 = hex(sha256(original.bytes()));
-  report.out_sha256 = hex(sha256(bytes));
+  report.model_sha256 = hex(*written.files[0].before);
+  report.out_sha256 = hex(written.files[0].after);
+  if (written.files.size() > 1)
+    for (const FileChange& file : written.files)
+      report.model_files.push_back(
+          {file.name, file.before ? hex(*file.before) : "", hex(file.after)});
   files.write(names.path_tensors, path_tensors(report));
   files.write(names.path, path_json(report));
-  files.write(names.undo, make_undo(original.bytes(), bytes));
+  files.write(names.undo, undo_bytes(written.undo));
   RunNote note = options.run;
   note.seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

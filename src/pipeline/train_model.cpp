@@ -129,6 +129,10 @@ TrainModelResult train_mlp(const Table& table, Task task, const std::string& dat
   return result;
 }
 
+bool can_train(const Model& model) {
+  return dynamic_cast<const EncoderBackbone*>(model.backbone.get()) != nullptr;
+}
+
 TrainModelResult train_without(const Model& model, const Table& table,
                                const std::vector<std::string>& columns, const Exec& exec) {
   Task task = model.task;

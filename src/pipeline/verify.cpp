@@ -4,8 +4,8 @@
 
 #include "core/check.h"
 #include "fmd/core/file.h"
-#include "fmd/core/hash.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/formats/write_model.h"
 #include "pipeline/receipt.h"
 #include "pipeline/verify_figures.h"
 
@@ -27,15 +27,14 @@ Check check_out(const Receipt& receipt, const ModelFormats& formats,
     check.detail = name + " is not here: it must be beside the receipt";
     return check;
   }
-  const FileView file = FileView::open(receipt.files.out);
-  if (hex(sha256(file.bytes())) != receipt.sha256_after) {
+  if (const std::string changed = receipt.changed_file(); !changed.empty()) {
     check.result = CheckResult::differs;
-    check.detail = name + " has changed: its sha256 is not the recorded one";
+    check.detail = changed + " has changed: its sha256 is not the recorded one";
     return check;
   }
   check.result = CheckResult::ok;
   check.detail = name + " has the recorded sha256";
-  after = open_model(receipt.files.out, formats);
+  after = open_model(receipt.main(), formats);
   return check;
 }
 
@@ -48,10 +47,13 @@ Check check_undo(const Receipt& receipt, const ModelFormats& formats,
     return check;
   }
   try {
-    const std::filesystem::path place = receipt.files.out.parent_path() / "the original";
-    before = open_model_file(FileSet::in_memory(place, {{"", restore_original(receipt)}}),
-                             formats)
-                 ->model();
+    const FileView bytes = FileView::open(receipt.files.undo);
+    const std::vector<UndoneFile> undo = parse_undo(bytes.bytes());
+    FileSet restored = restored_files(FileSet::open(receipt.main()), undo);
+    for (const UndoneFile& file : undo)
+      if (!file.added)
+        require_original(receipt, receipt.recorded_before(file.name), file.before);
+    before = open_model_file(std::move(restored), formats)->model();
     check.result = CheckResult::ok;
     check.detail = "restores the original; it has the recorded sha256";
   } catch (const Error& error) {

@@ -33,6 +33,7 @@ class Figures {
         files_(files),
         tolerance_(options.tolerance),
         folder_(options.data_folder),
+        complete_(options.complete),
         exec_(exec),
         report_(report) {}
 
@@ -90,6 +91,7 @@ class Figures {
     Table read =
         read_for(input_.model, input_.model.task, found->file, groups_, folder_, exec_);
     read.source = found->note.name;
+    if (complete_) complete_(read);
     if (sha256 != nullptr) *sha256 = found->note.sha256;
     return read;
   }
@@ -218,6 +220,7 @@ class Figures {
   const std::vector<FoundFile>& files_;
   double tolerance_;
   std::filesystem::path folder_;
+  std::function<void(Table&)> complete_;
   Exec exec_;
   VerifyReport& report_;
   DebiasOptions options_;

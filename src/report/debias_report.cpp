@@ -200,7 +200,7 @@ Json attribute_use_json(const DebiasReport& r) {
 
 std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   Json json;
-  json["schema"] = 1;
+  json["schema"] = r.model_files.empty() ? 1 : 2;
   json["kind"] = "fmd receipt";
   json["says"] =
       fmt::format("repaired for the {} of {} on {}",
@@ -210,6 +210,10 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
                    {"out", r.out},
                    {"sha256_before", r.model_sha256},
                    {"sha256_after", r.out_sha256}};
+  for (const ModelFileNote& file : r.model_files)
+    json["model"]["files"].push_back({{"name", file.name},
+                                      {"sha256_before", text_or_null(file.sha256_before)},
+                                      {"sha256_after", file.sha256_after}});
   json["data"] = data_json(r.data);
   json["rows"] = {
       {"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};

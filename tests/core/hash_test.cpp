@@ -29,6 +29,17 @@ TEST(Sha256, AgreesWithThePublishedExamples) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(Sha256, PiecesOfAnySizeGiveTheHashOfTheWhole) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * 31 % 251);
+  for (const std::size_t piece : {1u, 7u, 63u, 64u, 65u, 200u, 1000u}) {
+    Sha256 hash;
+    for (std::size_t at = 0; at < text.size(); at += piece)
+      hash.add(bytes_of(std::string_view(text).substr(at, piece)));
+    EXPECT_EQ(hex(hash.finish()), digest(text)) << piece;
+  }
+}
+
 // Around the border of a chunk the padding changes its shape.
 TEST(Sha256, EveryLengthAroundAChunkIsRight) {
   std::string all;

@@ -14,6 +14,7 @@
 #include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
 #include "fmd/model/passes.h"
+#include "support/check_model_file.h"
 #include "support/close.h"
 #include "support/problems.h"
 
@@ -113,6 +114,18 @@ TEST(ModelFile, ARoundTripKeepsEverythingAndTheBytes) {
     EXPECT_EQ(back.note.seed, model.note.seed);
     EXPECT_EQ(back.note.row_hashes, model.note.row_hashes);
     EXPECT_EQ(model_bytes(back), bytes);
+  }
+}
+
+TEST(ModelFile, NativeFilesPassTheCheckOfFormats) {
+  for (const Model& model : {small_model(), small_model(2), small_network()}) {
+    const test::Folder folder;
+    const Bytes bytes = model_bytes(model);
+    write_file(folder / "model",
+               {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, false);
+    test::check_model_file({.path = folder / "model",
+                            .formats = model_formats(),
+                            .table = parse_csv(kTable, "small.csv")});
   }
 }
 

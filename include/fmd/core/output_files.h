@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "fmd/core/file.h"
 #include "fmd/core/types.h"
 
 namespace fmd {
@@ -36,12 +37,21 @@ class OutputFiles {
 
   // Checks that the target can be written and reserves it: call early, before long work.
   void reserve(const std::filesystem::path& target);
+  // The same for a target that is a folder of files: afterwards target / name is a file in
+  // it. The folder appears whole, by one rename. A folder that exists is never replaced,
+  // also not with force. A target that was reserved as a file becomes one.
+  void reserve_folder(const std::filesystem::path& target);
   // Writes and syncs the temporary file of a target (reserved or not).
   void write(const std::filesystem::path& target, std::span<const std::uint8_t> bytes);
   void write(const std::filesystem::path& target, std::string_view text);
   // The same piece by piece, for output that is larger than memory: at the end, or at an
   // offset (holes are zeros until they are written). commit() syncs.
   void append(const std::filesystem::path& target, std::string_view text);
+  void append(const std::filesystem::path& target, std::span<const std::uint8_t> bytes);
+  // Bytes [first, last) of another file at the end. They are copied in the kernel where it
+  // can, so that they need no memory.
+  void append(const std::filesystem::path& target, const FileView& from, std::size_t first,
+              std::size_t last);
   void write_at(const std::filesystem::path& target, Index offset,
                 std::span<const std::uint8_t> bytes);
   // Where the bytes of a target are when it is written but not yet committed. The file can

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <filesystem>
-
-#include "fmd/core/types.h"
+#include <string>
 
 namespace fmd {
 
@@ -14,8 +13,11 @@ struct DebiasFiles {
   explicit DebiasFiles(const std::filesystem::path& out);
 };
 
-// The original model's bytes, from a receipt with OUT and OUT.undo beside it. Throws
-// Error(bad_model, wrong_model, cannot_read).
-[[nodiscard]] Bytes undo_bytes(const std::filesystem::path& receipt);
+// Writes the original model, from a receipt with OUT and OUT.undo beside it: a file, or a
+// folder for a model of several files. The sha256 of the file that is opened, as text.
+// Memory does not grow with the model. Throws Error(bad_model, wrong_model, cannot_read,
+// output_exists, cannot_write).
+std::string undo_debias(const std::filesystem::path& receipt,
+                        const std::filesystem::path& out, bool force);
 
 }  // namespace fmd

@@ -16,8 +16,9 @@ struct SaveOptions {
 };
 
 // Writes path, undo, receipt and, last, OUT. The receipt's figures are measured on OUT
-// after it was read back. original: the model file. Afterwards all files are there, or none
-// has changed. Throws Error(unsupported) for a model of several files.
+// after it was read back. original: the model file. A model of several files becomes a
+// folder OUT, which must not exist: see write_model(). Afterwards all files are there, or
+// none has changed.
 DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
                          const std::filesystem::path& out, const SaveOptions& options);
 

@@ -37,8 +37,12 @@ struct MlpOptions {
                                          const std::string& data_sha256,
                                          const MlpOptions& options, const Exec& exec);
 
+// Whether the model is of a kind that this library trains: an encoder of table columns
+// below its head.
+[[nodiscard]] bool can_train(const Model& model);
+
 // The same kind of model trained without the given columns. Every repair should be compared
-// with it.
+// with it. For models that can_train() allows.
 [[nodiscard]] TrainModelResult train_without(const Model& model, const Table& table,
                                              const std::vector<std::string>& columns,
                                              const Exec& exec);

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/data/table.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/report/verify_report.h"
 
@@ -19,6 +21,9 @@ struct VerifyOptions {
   std::filesystem::path data_folder;  // of data sets by name
   double tolerance = 1e-6;            // must be > 0
   ModelFormats formats = model_formats();
+  // Adds to a table that was read what no table file holds, such as its tensors. Empty:
+  // nothing.
+  std::function<void(Table& table)> complete;
 };
 
 // Recomputes what a receipt claims. OUT and OUT.undo must be beside the receipt. Tables are

@@ -82,8 +82,16 @@ struct Predicted {
   bool capped = false;  // the predicted change is larger than the gap: value is set to 0
 };
 
+// A file of a model of several files.
+struct ModelFileNote {
+  std::string name, sha256_before, sha256_after;  // before is empty: the repair added it
+};
+
 struct DebiasReport {
   std::string model, model_sha256, out, out_sha256;
+  // Of a model of several files: all of them, the one that is opened first. Empty: one
+  // file.
+  std::vector<ModelFileNote> model_files;
   std::vector<DataNote> data;
   std::string options;  // JSON text of the complete options
   Task task;
@@ -123,7 +131,8 @@ struct RunNote {
   double seconds = 0, cpu_seconds = 0;
 };
 
-// OUT.receipt.json, schema 1: no persons' rows, no weights. Times are only in `run`.
+// OUT.receipt.json: no persons' rows, no weights. Times are only in `run`. Schema 1; a
+// model of several files has schema 2, whose `model` also lists `files`.
 [[nodiscard]] std::string receipt_json(const DebiasReport& report, const RunNote& run);
 // OUT.path.json, schema 1: every candidate with its figures on the hold-out. The parameters
 // are in OUT.path.safetensors: theta [candidates, parameters], and lambda, s and K

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
+#include "fmd/formats/model_file.h"
+#include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/debias.h"
+#include "fmd/pipeline/explain.h"
+#include "fmd/pipeline/read.h"
+#include "fmd/pipeline/save_debias.h"
+#include "fmd/pipeline/verify.h"
+#include "support/folder.h"
+
+// A model's way from audit to undo, for tests of backbones, heads and formats. No other
+// file of these tests calls the pipeline.
+namespace fmd::test {
+
+struct DriveTables {
+  Table train, repair, test;
+  // Adds what a table file does not hold: see VerifyOptions.
+  std::function<void(Table&)> complete = {};
+};
+
+struct Driven {
+  AuditReport audit;
+  ExplainReport explained;
+  DebiasReport repaired;
+  Vector theta;  // after the repair
+
+  // Of the repaired attribute on the test rows.
+  [[nodiscard]] double gap(std::size_t contender) const {
+    return repaired.test[contender].audit->find(repaired.repaired[0])->flip->co.value;
+  }
+};
+
+inline AuditReport drive_audit(const Model& model, const Table& table, const Exec& exec) {
+  const Study study = make_study(model, table, model.task, true, exec);
+  const auto pairs = make_pairs(model, study, model.task, {}, exec);
+  AuditOptions options;
+  options.replicates = 100;
+  return audit_model(model, study, pairs, options, exec);
+}
+
+inline ExplainReport drive_explain(const Model& model, const DriveTables& tables,
+                                   const std::string& attribute, const Exec& exec) {
+  const Study data = make_study(model, tables.repair, model.task, true, exec);
+  Study train = make_study(model, tables.train, model.task, true, exec);
+  ExplainOptions options;
+  options.measures = {"co:" + attribute};
+  options.check = 20;
+  return explain(model, data, std::move(train), options, exec).report;
+}
+
+inline DebiasInput drive_input(const Model& model, const DriveTables& tables) {
+  DebiasInput input;
+  input.model = model;
+  input.model_name = "model";
+  input.data = tables.repair;
+  input.train = tables.train;
+  input.test = tables.test;
+  return input;
+}
+
+inline DebiasOptions drive_options(const std::string& attribute) {
+  DebiasOptions options;
+  options.repair = {attribute};
+  options.points = 8;
+  options.max_accuracy_loss = 0.05;
+  options.audit.replicates = 100;
+  return options;
+}
+
+// Nothing but memory: what a live object goes through. Verify is the repair a second time,
+// undo is the old theta.
+inline Driven drive(const ModelSource& source, const DriveTables& tables,
+                    const std::string& attribute, const Exec& exec) {
+  const Model& model = source.model();
+  Driven driven;
+  driven.audit = drive_audit(model, tables.test, exec);
+  driven.explained = drive_explain(model, tables, attribute, exec);
+  const auto repair = [&] {
+    return std::make_unique<DebiasRun>(drive_input(model, tables), drive_options(attribute),
+                                       exec);
+  };
+  const auto run = repair();
+  EXPECT_TRUE(run->found());
+  driven.theta = run->model().theta;
+  const auto after = source.with_theta(driven.theta);
+  driven.repaired = run->measure(after->model());
+  EXPECT_EQ(repair()->model().theta, driven.theta) << "verify: the same repair again";
+  const auto undone = after->with_theta(model.theta);
+  EXPECT_EQ(drive_audit(undone->model(), tables.test, exec).accuracy.value,
+            driven.audit.accuracy.value);
+  return driven;
+}
+
+// Tables as files in the folder, and read from there, so that verify finds the same.
+inline DriveTables drive_files(const Model& model, const DriveTables& tables,
+                               const Folder& folder) {
+  DriveTables read{.train = {}, .repair = {}, .test = {}, .complete = tables.complete};
+  const auto pass = [&](const Table& table, const char* name) {
+    write_text(folder / name, to_csv(table));
+    Table back = read_for(model, model.task, (folder / name).string(), {}, {});
+    if (tables.complete) tables.complete(back);
+    return back;
+  };
+  read.train = pass(tables.train, "train.csv");
+  read.repair = pass(tables.repair, "repair.csv");
+  read.test = pass(tables.test, "test.csv");
+  return read;
+}
+
+// The same through files: OUT, its receipt, verify and undo.
+inline Driven drive_file(const std::filesystem::path& path, const ModelFormats& formats,
+                         const DriveTables& given, const std::string& attribute,
+                         const Exec& exec) {
+  const auto original = open_model_file(path, formats);
+  const Model& model = original->model();
+  const Folder folder;
+  const DriveTables tables = drive_files(model, given, folder);
+  Driven driven;
+  driven.audit = drive_audit(model, tables.test, exec);
+  driven.explained = drive_explain(model, tables, attribute, exec);
+  DebiasInput input = drive_input(model, tables);
+  input.data_sha256 = hex(sha256(FileView::open(tables.repair.source)));
+  input.train_sha256 = hex(sha256(FileView::open(tables.train.source)));
+  input.test_sha256 = hex(sha256(FileView::open(tables.test.source)));
+  const DebiasRun run(std::move(input), drive_options(attribute), exec);
+  EXPECT_TRUE(run.found());
+  SaveOptions save;
+  save.formats = formats;
+  const DebiasFiles names(folder / "out");
+  driven.repaired = save_debias(run, *original, names.out, save);
+  driven.theta = run.model().theta;
+
+  VerifyOptions check;
+  check.formats = formats;
+  check.complete = tables.complete;
+  const VerifyReport verified = verify(names.receipt, check, exec);
+  for (const Check& one : verified.checks)
+    EXPECT_EQ(one.result, CheckResult::ok) << one.what << ": " << one.detail;
+  EXPECT_GE(verified.checks.size(), 8u);
+
+  undo_debias(names.receipt, folder / "back", false);
+  const bool several = original->files().size() > 1;
+  const auto back = open_model_file(
+      several ? folder / "back" / path.filename().string() : folder / "back", formats);
+  EXPECT_EQ(back->files().size(), original->files().size());
+  for (const auto& [name, bytes] : original->files()) {
+    const auto restored = back->files().at(name);
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), restored.begin(), restored.end()))
+        << "undo of \"" << name << "\"";
+  }
+  return driven;
+}
+
+}  // namespace fmd::test
