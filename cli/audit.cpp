@@ -46,8 +46,10 @@ AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const S
                 fmt::format("{} is not an audit of {}", args.gate.previous, file),
                 "give the model that was audited then, or leave --previous out");
   }
+  Model previous = open_model(file);
+  if (previous.task.classes.empty()) previous.task = now.task;  // its file stores none
   AuditChanges changes =
-      compare_models(open_model(file), now, study, pairs, report, args.options, exec);
+      compare_models(previous, now, study, pairs, report, args.options, exec);
   changes.previous.file = changes.previous.model =
       std::filesystem::path(file).filename().string();
   changes.previous.model_sha256 = sha256;
@@ -56,7 +58,8 @@ AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const S
 
 AuditReport audit_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
-  model.task = with_limits(effective_task(model.task, args.common, args.flags), args.gate);
+  model.task = with_limits(effective_task(model, args.common, args.flags, args.data, exec),
+                           args.gate);
   require_attributes(model.task);
   const bool has_previous_model = !args.gate.previous_model.empty();
   const bool whole =
@@ -147,7 +150,7 @@ AuditReport audit_scores_file(const AuditArgs& args, const Exec& exec) {
 
 ScanReport scan_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
-  model.task = effective_task(model.task, args.common, args.flags);
+  model.task = effective_task(model, args.common, args.flags, args.data, exec);
   ScanReport report;
   if (args.groups.file.empty() && !args.data.starts_with("data:")) {
     report = scan_model_file(model, args.data, args.scanned, exec);

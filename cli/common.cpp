@@ -16,6 +16,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
+#include "fmd/pipeline/complete_task.h"
 
 namespace fmd::cli {
 namespace {
@@ -213,6 +214,15 @@ Task effective_task(Task task, const Common& common, const TaskOverrides& flags)
         "leave --positive out; --favorable says which answer is good for the person");
   }
   return task;
+}
+
+Task effective_task(const Model& model, const Common& common, const TaskOverrides& flags,
+                    const std::string& data, const Exec& exec) {
+  std::string positive = flags.positive.value_or("");
+  if (positive.empty() && !common.task_file.empty())
+    positive = read_task(common.task_file).positive.value_or("");
+  return complete_task(model, effective_task(model.task, common, flags), positive, data,
+                       data_folder(), with_backends(exec));
 }
 
 Index parse_layers(const std::string& text, const Model& model) {

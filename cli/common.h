@@ -55,6 +55,11 @@ void add_groups_options(CLI::App& command, GroupsFile& groups);
 // The task of the model (or none), changed by task.toml, then by flags.
 [[nodiscard]] Task effective_task(Task task, const Common& common,
                                   const TaskOverrides& flags);
+// The same for a model and its data: classes that the model's file does not store are those
+// of the data.
+[[nodiscard]] Task effective_task(const Model& model, const Common& common,
+                                  const TaskOverrides& flags, const std::string& data,
+                                  const Exec& exec);
 
 // A table from a file, or by name ("data:adult", "data:adult/test").
 [[nodiscard]] Table read_data(const std::string& name, const CsvOptions& options = {},

@@ -23,14 +23,15 @@ struct DebiasArgs {
 };
 
 // --attribute names what is repaired. The task's other attributes are still measured.
-DebiasOptions complete_options(const DebiasArgs& args, Task& task) {
+DebiasOptions complete_options(const DebiasArgs& args, Model& model, const Exec& exec) {
   DebiasOptions options = args.options;
+  Task& task = model.task;
   const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
   for (const std::string& text : asked)
     options.repair.push_back(parse_attribute(text).name);
   TaskOverrides flags = args.flags;
   flags.attributes.reset();
-  task = effective_task(task, args.common, flags);
+  task = effective_task(model, args.common, flags, args.data, exec);
   for (const std::string& name : asked) {
     if (task.find(parse_attribute(name).name) != nullptr) continue;
     TaskOverrides more;
@@ -86,7 +87,7 @@ int run_debias(const DebiasArgs& args) {
   DebiasInput input;
   input.model = original->model();
   input.model_name = std::filesystem::path(args.model).filename().string();
-  DebiasOptions options = complete_options(args, input.model.task);
+  DebiasOptions options = complete_options(args, input.model, session.exec());
   options.layers = parse_layers(args.layers, input.model);
   read_tables(args, input);
 

@@ -47,9 +47,9 @@ int run_explain(const ExplainArgs& args) {
   options.solver = parse_solver(args.solver);
   options.hessian_on_data = args.hessian == "data";
   options.cache = args.cache;
-  const FileView bytes = FileView::open(args.model);
-  Model model = parse_model(bytes.bytes(), args.model);
-  model.task = effective_task(model.task, args.common, args.flags);
+  const std::unique_ptr<ModelFile> file = open_model_file(args.model);
+  Model model = file->model();
+  model.task = effective_task(model, args.common, args.flags, args.data, session.exec());
   const std::size_t all_layers = model.head->widths().size() - 1;
   const Index layers = parse_layers(args.layers, model);
   model = cut_layers(model, layers);
@@ -74,7 +74,7 @@ int run_explain(const ExplainArgs& args) {
       explain(model, data, read(args.train, "train"), options, session.exec());
   ExplainReport& report = explained.report;
   report.model = std::filesystem::path(args.model).filename().string();
-  report.model_sha256 = hex(sha256(bytes.bytes()));
+  report.model_sha256 = hex(sha256(file->bytes()));
   report.data_sha256 = file_sha256(args.data);
   report.train_sha256 = file_sha256(args.train);
   if (!args.out.empty()) {

@@ -22,7 +22,7 @@ int run_features(const FeaturesArgs& args) {
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
   Model model = open_model(args.model);
-  model.task = effective_task(model.task, args.common, args.flags);
+  model.task = effective_task(model, args.common, args.flags, args.data, session.exec());
   StudyStream stream(model, model.task,
                      DataSource::file(args.data, data_folder()).joined(args.groups),
                      {.weights = true}, session.exec());

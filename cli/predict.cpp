@@ -42,7 +42,7 @@ int run_predict(const PredictArgs& args) {
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
   Model model = open_model(args.model);
-  model.task = effective_task(model.task, args.common, args.flags);
+  model.task = effective_task(model, args.common, args.flags, args.data, session.exec());
   Task inputs = model.task;  // labels and attributes are not needed
   inputs.label.clear();
   inputs.attributes.clear();

@@ -11,7 +11,9 @@
 #include "fmd/formats/safetensors.h"
 #include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
+#include "formats/lightgbm.h"
 #include "formats/recognise.h"
+#include "formats/xgboost.h"
 
 namespace fmd {
 namespace {
@@ -236,7 +238,9 @@ const ModelFormats& model_formats() {
        },
        [](FileSet files) -> std::unique_ptr<ModelFile> {
          return std::make_unique<NativeFile>(std::move(files));
-       }}};
+       }},
+      xgboost_format(),
+      lightgbm_format()};
   return formats;
 }
 

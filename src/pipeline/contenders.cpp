@@ -7,6 +7,7 @@
 
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/model/passes.h"
+#include "fmd/model/tree_backbone.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/unlearn/simple.h"
 #include "pipeline/network_candidates.h"
@@ -39,6 +40,10 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
                   .title = "retrained without",
                   .reason = "",
                   .model = {}};
+  if (trees_of(*before.backbone) != nullptr) {
+    control.reason = "its own library must retrain it";
+    return control;
+  }
   if (!train || !reads) {
     control.reason = reads ? "no training rows were given (--train)" : kNotRead;
     return control;

@@ -3,12 +3,12 @@
 #include "fmd/core/blas.h"
 #include "fmd/core/error.h"
 #include "fmd/metrics/bias_measure.h"
-#include "fmd/model/cut.h"
 #include "pipeline/choice.h"
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
 #include "pipeline/match_candidates.h"
 #include "pipeline/moved.h"
+#include "pipeline/repair_cut.h"
 #include "pipeline/repair_parts.h"
 
 namespace fmd {
@@ -24,7 +24,7 @@ struct DebiasRun::State {
 
   State(DebiasInput given, DebiasOptions wanted, const Exec& how)
       : whole(given.model),
-        input(with_layers(std::move(given), wanted.layers)),
+        input(with_cut(std::move(given), wanted)),
         options(std::move(wanted)),
         exec(how),
         parts(input, options, exec) {
@@ -34,11 +34,13 @@ struct DebiasRun::State {
                                  options, exec);
     measure_candidates(input.model, parts.holdout, options, exec, candidates.all);
     chosen = choose(candidates.all, options);
-    model = chosen < 0 ? whole : with_top(whole, choice().theta);
+    model = chosen < 0 ? whole : with_repaired(whole, options, choice().theta);
   }
 
-  [[nodiscard]] static DebiasInput with_layers(DebiasInput given, Index layers) {
-    given.model = cut_layers(given.model, layers);
+  [[nodiscard]] static DebiasInput with_cut(DebiasInput given,
+                                            const DebiasOptions& options) {
+    const Table& rows = given.train ? *given.train : given.data;
+    given.model = cut_for_repair(given.model, options, rows.rows());
     return given;
   }
 
@@ -116,8 +118,10 @@ const std::vector<Candidate>& DebiasRun::candidates() const {
 
 DebiasReport DebiasRun::measure(const Model& repaired) const {
   const State& s = *state_;
-  const Model after = cut_layers(repaired, s.options.layers);
   const Model& before = s.input.model;
+  Model after = repaired;
+  if (after.task.classes.empty()) after.task = before.task;  // its file stores none
+  after = cut_for_repair(after, s.options, 0);
   const AuditOptions& options = s.options.audit;
   DebiasReport report;
   s.describe(report);

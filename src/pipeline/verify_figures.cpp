@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
-#include "fmd/model/cut.h"
 #include "fmd/pipeline/read.h"
 #include "pipeline/contenders.h"
+#include "pipeline/repair_cut.h"
 #include "pipeline/repair_parts.h"
 #include "report/debias_report.h"
 #include "report/json_difference.h"
@@ -160,8 +160,8 @@ class Figures {
   // Without the training rows the repair cannot be repeated, but its effect can be
   // measured.
   void measure() {
-    input_.model = cut_layers(input_.model, options_.layers);
-    after_ = cut_layers(after_, options_.layers);
+    input_.model = cut_for_repair(input_.model, options_, 0);
+    after_ = cut_for_repair(after_, options_, 0);
     const std::string why = missing({"edit", "edit and hold-out", "hold-out", "train"});
     skip("repair", needs(why));
     skip("choice, controls", "they need the repair");
