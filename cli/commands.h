@@ -11,6 +11,7 @@ namespace fmd::cli {
 void add_demo(CLI::App& app);
 void add_split(CLI::App& app);
 void add_train(CLI::App& app);
+void add_columns(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_audit(CLI::App& app);
 void add_features(CLI::App& app);

@@ -151,31 +151,39 @@ void add_match_options(CLI::App& command, TaskOverrides& flags) {
       ->check(CLI::NonNegativeNumber);
 }
 
-void add_task_options(CLI::App& command, TaskOverrides& flags) {
+void add_column_options(CLI::App& command, TaskOverrides& flags) {
   command.add_option("--label", flags.label, "Column with the label");
   command.add_option("--positive", flags.positive,
                      "Label value whose probability the model gives");
   command.add_option("--favorable", flags.favorable,
                      "Label value that is good for the person");
-  command.add_option("--threshold", flags.threshold,
-                     "The answer is positive at p >= this; rate=R: a share R of the "
-                     "training rows is answered positive");
   command
       .add_option("--attribute", flags.attributes, "Attribute in question; may be repeated")
       ->allow_extra_args(false)
       ->check([](const std::string& text) -> std::string {
         return text.empty() ? "an attribute has no name" : "";
       });
-  command.add_option("--pairs", flags.pairs,
-                     "flip, given:FILE (joined by --id), or match, match:overlap, "
-                     "match:mahalanobis, match:cosine");
-  add_match_options(command, flags);
+  command
+      .add_option("--category", flags.category,
+                  "Column whose numbers are names of groups; may be repeated")
+      ->allow_extra_args(false);
   command.add_option("--id", flags.id,
                      "Column that names a row; not an input of the model");
   command.add_option("--weight", flags.weight, "Column with row weights");
   command
       .add_option("--ignore", flags.ignore, "Column that is not an input; may be repeated")
       ->allow_extra_args(false);
+}
+
+void add_task_options(CLI::App& command, TaskOverrides& flags) {
+  add_column_options(command, flags);
+  command.add_option("--threshold", flags.threshold,
+                     "The answer is positive at p >= this; rate=R: a share R of the "
+                     "training rows is answered positive");
+  command.add_option("--pairs", flags.pairs,
+                     "flip, given:FILE (joined by --id), or match, match:overlap, "
+                     "match:mahalanobis, match:cosine");
+  add_match_options(command, flags);
   command.add_option("--unseen", flags.unseen,
                      "Categories not seen in training: error or bucket");
   command.add_option("--min-group", flags.min_group,

@@ -46,6 +46,9 @@ class Session {
 void add_common(CLI::App& command, Common& common);
 // --label, --positive, --favorable, --threshold, --attribute, --pairs, --id, ...
 void add_task_options(CLI::App& command, TaskOverrides& flags);
+// --label, --positive, --favorable, --attribute, --category, --id, --weight, --ignore: what
+// the columns of a table are.
+void add_column_options(CLI::App& command, TaskOverrides& flags);
 // --match-columns, --caliper, --reuse
 void add_match_options(CLI::App& command, TaskOverrides& flags);
 // --layers of a network: a number, or all. Throws Error(bad_option).

@@ -9,8 +9,9 @@
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
-#include "fmd/data/datasets.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/pipeline/training_data.h"
+#include "fmd/report/columns_report.h"
 
 namespace fmd::cli {
 namespace {
@@ -40,28 +41,13 @@ std::vector<std::string> names_in(const std::string& list) {
 void read_table_and_task(const CompareArgs& args, const Exec& exec, CompareInput& input) {
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
-  Task task;
-  if (args.data.starts_with("data:"))
-    task = find_dataset(args.data.substr(5, args.data.find('/') - 5)).task;
-  const std::string label = args.flags.label.value_or(file.label.value_or(task.label));
-  if (label.empty()) {
-    throw Error(ErrorKind::bad_option, "compare: no label column is named",
-                "say which column is predicted: --label COLUMN");
-  }
-  CsvOptions csv;
-  if (file.types) csv.types = *file.types;
-  csv.types[label] = ColumnKind::category;
-  const std::string id = args.flags.id.value_or(file.id.value_or(""));
-  if (!id.empty()) csv.types[id] = ColumnKind::category;
-  input.data = read_data(args.data, csv, exec);
-  const std::string positive = args.flags.positive.value_or(file.positive.value_or(""));
-  if ((task.classes.empty() || label != task.label) && !file.classes)
-    task.classes = label_classes(input.data, label, positive);
-  task.label = label;
-  task.unseen = Unseen::bucket;  // a rare category may have no training row
-  task = merge(merge(task, file), args.flags);
-  if (task.favorable.empty() && task.binary()) task.favorable = task.classes[1];
-  input.task = std::move(task);
+  // A rare category may have no training row.
+  TrainingData data =
+      read_training(args.data, file, args.flags,
+                    {.command = "compare", .unseen = Unseen::bucket}, data_folder(), exec);
+  fmt::print(stderr, "{}", warning_lines(data.columns));
+  input.data = std::move(data.table);
+  input.task = std::move(data.task);
 }
 
 CompareInput read_input(const CompareArgs& args, const Exec& exec) {

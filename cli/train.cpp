@@ -8,13 +8,15 @@
 #include "fmd/core/error.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
-#include "fmd/data/datasets.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/model/encoder_backbone.h"
 #include "fmd/pipeline/train_model.h"
+#include "fmd/pipeline/training_data.h"
+#include "fmd/report/columns_report.h"
 
 namespace fmd::cli {
 namespace {
+
+constexpr std::size_t kMostColumns = 40;  // in the table on the screen
 
 struct TrainArgs {
   Common common;
@@ -25,12 +27,6 @@ struct TrainArgs {
   MlpOptions mlp;
   bool force = false;
 };
-
-// A data set that is known by name has a task to start from.
-Task known_task(const std::string& data) {
-  if (!data.starts_with("data:")) return {};
-  return find_dataset(data.substr(5, data.find('/') - 5)).task;
-}
 
 // "100,50" as widths.
 std::vector<Index> parse_widths(const std::string& text) {
@@ -102,26 +98,13 @@ int run_train(const TrainArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
-  // The classes are in the table, so a task can only be merged once it has been read.
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
-  Task task = known_task(args.data);
-  std::string label = args.flags.label.value_or(file.label.value_or(task.label));
-  const std::string id = args.flags.id.value_or(file.id.value_or(""));
-  CsvOptions csv;
-  if (file.types) csv.types = *file.types;
-  if (!label.empty()) csv.types[label] = ColumnKind::category;
-  if (!id.empty()) csv.types[id] = ColumnKind::category;
-  const Table table = read_data(args.data, csv, session.exec());
-  if (label.empty()) {
-    throw Error(ErrorKind::bad_option, "train: no label column is named",
-                "say which column is predicted: --label COLUMN");
-  }
-  const std::string positive = args.flags.positive.value_or(file.positive.value_or(""));
-  const bool reads_classes = task.classes.empty() || label != task.label;
-  if (reads_classes && !file.classes) task.classes = label_classes(table, label, positive);
-  task.label = label;
-  task = merge(merge(task, file), args.flags);
+  const TrainingData data = read_training(args.data, file, args.flags, {.command = "train"},
+                                          data_folder(), session.exec());
+  const Table& table = data.table;
+  const Task& task = data.task;
+  fmt::print(stderr, "{}", warning_lines(data.columns));
 
   const std::string sha256_of_data = file_sha256(args.data);
   const TrainModelResult result =
@@ -148,6 +131,8 @@ int run_train(const TrainArgs& args) {
                                    {"relative_gradient", s.relative_gradient},
                                    {"iterations", s.iterations},
                                    {"seconds", session.seconds()}};
+    const auto columns = nlohmann::ordered_json::parse(to_json(data.columns));
+    for (const char* key : {"columns", "warnings", "left_out"}) json[key] = columns[key];
     if (result.adam) {
       const AdamSummary& a = *result.adam;
       const bool held = a.validation_rows > 0;
@@ -170,12 +155,9 @@ int run_train(const TrainArgs& args) {
                       table.rows(), result.model.backbone->inputs().columns.size(),
                       result.model.backbone->cols()));
     print(fmt::format("model  {}\n", describe(result.model)));
-    for (const EncodedColumn& c : encoder_of(*result.model.backbone).columns())
-      if (c.missing > 0)
-        print(fmt::format("note   {}: {} missing; {}\n", c.name, c.missing,
-                          c.kind == ColumnKind::number
-                              ? "replaced by the mean, with an indicator"
-                              : "they are one more level"));
+    Sheet sheet;
+    sheet.sections.push_back(columns_section(data.columns, kMostColumns));
+    print(screen(sheet));
     if (result.adam) {
       print(fmt::format("fit    {}, l2 {:.3g}, {:.2f} s\n", describe(*result.adam),
                         result.adam->l2, session.seconds()));

@@ -148,6 +148,7 @@ Table select(const Table& table, std::span<const Index> rows) {
     to.name = from.name;
     to.kind = from.kind;
     to.levels = from.levels;
+    to.notation = from.notation;
     for (const Index row : rows) {
       if (from.kind == ColumnKind::number) {
         to.numbers.push_back(from.numbers[to_size(row)]);

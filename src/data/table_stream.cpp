@@ -3,6 +3,7 @@
 #include "data/columnar/arrow_rows.h"
 #include "data/columnar/npy_rows.h"
 #include "data/columnar/parquet_rows.h"
+#include "data/columns/notations.h"
 #include "data/csv/csv_rows.h"
 #include "data/csv/read_all.h"
 #include "data/table_rows.h"
@@ -14,6 +15,8 @@ struct TableStream::State {
   std::unique_ptr<RowSource> rows;
   std::string source;
   Index row = 0;
+  CsvOptions options = {};  // has the notations
+  Table texts = {};         // a block before they are applied
 };
 
 namespace {
@@ -46,7 +49,8 @@ TableStream TableStream::open(const std::filesystem::path& path, const CsvOption
                               const Exec& exec) {
   auto state = std::make_unique<State>();
   state->source = path.string();
-  state->rows = open_rows(open_file(path), options, exec);
+  state->options = options;
+  state->rows = open_rows(open_file(path), as_texts(options), exec);
   return TableStream(std::move(state));
 }
 
@@ -66,7 +70,13 @@ TableStream TableStream::of(std::shared_ptr<const ArrowBatches> batches,
 }
 
 bool TableStream::next(Table& block) {
-  if (!state_->rows->next(block, kStreamRows)) return false;
+  if (state_->options.notations.empty()) {
+    if (!state_->rows->next(block, kStreamRows)) return false;
+  } else {
+    if (!state_->rows->next(state_->texts, kStreamRows)) return false;
+    block = state_->texts;
+    apply_notations(state_->options, block);
+  }
   state_->row += block.rows();
   return true;
 }
@@ -86,7 +96,9 @@ Table read_table(const std::filesystem::path& path, const CsvOptions& options,
   const OpenFile file = open_file(path);
   if (table_format(file.bytes) == TableFormat::csv)
     return read_csv_file(file, options, exec);
-  return read_rows(*open_rows(file, options, exec));
+  Table table = read_rows(*open_rows(file, as_texts(options), exec));
+  apply_notations(options, table);
+  return table;
 }
 
 }  // namespace fmd

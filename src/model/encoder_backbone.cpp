@@ -30,7 +30,7 @@ std::unique_ptr<Features> as_dense(const CsrRows& csr) {
 
 EncoderBackbone::EncoderBackbone(Encoder encoder) : encoder_(std::move(encoder)) {
   for (const EncodedColumn& c : encoder_.columns()) {
-    inputs_.columns.push_back({c.name, c.kind, c.levels, true});
+    inputs_.columns.push_back({c.name, c.kind, c.levels, true, c.notation});
     columns_.columns.push_back({c.name, c.kind, c.first, c.features, c.scale});
   }
   columns_.feature_names = encoder_.feature_names();

@@ -56,6 +56,13 @@ std::map<std::string, ColumnKind> InputSchema::types() const {
   return types;
 }
 
+std::map<std::string, Notation> InputSchema::notations() const {
+  std::map<std::string, Notation> notations;
+  for (const InputColumn& column : columns)
+    if (column.notation != Notation::plain) notations.emplace(column.name, column.notation);
+  return notations;
+}
+
 Index InputSchema::missing_numbers(const Table& table) const {
   Index count = 0;
   for (const InputColumn& column : columns)

@@ -9,6 +9,7 @@ namespace fmd {
 CsvOptions csv_options(const Task& task) {
   CsvOptions options;
   options.types = task.types;
+  options.missing.insert(options.missing.end(), task.missing.begin(), task.missing.end());
   if (!task.label.empty()) options.types[task.label] = ColumnKind::category;
   if (!task.id.empty()) options.types[task.id] = ColumnKind::category;
   return options;

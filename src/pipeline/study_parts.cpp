@@ -15,6 +15,8 @@ CsvOptions table_options(const Model& model, const Task& task) {
   CsvOptions options = csv_options(task);
   for (const auto& [column, kind] : model.backbone->inputs().types())
     options.types[column] = kind;
+  for (const auto& [column, notation] : model.backbone->inputs().notations())
+    options.notations[column] = notation;
   return options;
 }
 

@@ -196,7 +196,7 @@ class Story(unittest.TestCase):
     def test_a_numeric_attribute_names_values(self):
         make_table(self.dir / "coded.csv", rows=400, numeric_sex=True)
         args = ("train", "coded.csv", "--label", "approved", "--positive", "yes", "--id", "id")
-        run = fmd(*args, "--attribute", "sex", "-o", "coded.safetensors", cwd=self.dir, code=19)
+        run = fmd(*args, "--attribute", "income", "-o", "coded.safetensors", cwd=self.dir, code=19)
         self.assertIn("values", run.stderr)
         (self.dir / "coded.toml").write_text(
             '[[attributes]]\nname = "sex"\nvalues = ["0", "1"]\nreference = "1"\n')

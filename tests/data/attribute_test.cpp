@@ -41,14 +41,15 @@ TEST(Attribute, NamedValuesRestrictAndMayBeAbsent) {
 }
 
 TEST(Attribute, NumbersNeedNamedValues) {
-  const Table table = parse(kPeople);
-  EXPECT_ERROR(read_attribute(table, {.name = "age"}), ErrorKind::bad_task,
+  const Table halves = parse("age\n1\n2\n2.5\n");
+  EXPECT_ERROR(read_attribute(halves, {.name = "age"}), ErrorKind::bad_task,
                "column \"age\" of x.csv has 3 different numbers; name the groups by "
                "values, quantiles or cuts");
-  EXPECT_ERROR(read_attribute(table, {.name = "age"}), ErrorKind::bad_task,
+  EXPECT_ERROR(read_attribute(halves, {.name = "age"}), ErrorKind::bad_task,
                "--attribute age:4");
-  EXPECT_ERROR(read_attribute(table, {.name = "age"}), ErrorKind::bad_task,
-               "values = [\"1\", \"2\", \"3\"]");
+  EXPECT_ERROR(read_attribute(halves, {.name = "age"}), ErrorKind::bad_task,
+               "values = [\"1\", \"2\", \"2.5\"]");
+  const Table table = parse(kPeople);
   const Attribute age = read_attribute(table, {.name = "age", .values = {"3", "1.0"}});
   EXPECT_EQ(age.values, (Texts{"1", "3"}));
   EXPECT_EQ(age.cells[1][0].number, 3);

@@ -26,6 +26,7 @@ struct Attribute {
   std::vector<double> cuts;  // ranges of a number: value k has cuts[k-1] <= x < cuts[k]
   std::vector<std::int32_t> code;  // per row; -1 = missing or not among the values
   std::int32_t reference = -1;     // value that the others are compared against; -1 = none
+  bool whole_numbers = false;  // its values are the different numbers of a number column
 
   // The groups that are compared: the values and, where rows lack the attribute,
   // kMissingGroup as the last one. That is a group of people, but not a value to flip to or
@@ -44,8 +45,9 @@ inline constexpr const char* kMissingGroup = "(missing)";
 // Finds the values of an attribute in a first pass over the rows, block after block.
 // spec.values names the values to use; a value that no row has is allowed (count 0).
 // spec.quantiles or spec.cuts divides a number column into ranges. Without these a category
-// column gives all its values (at most 256), and a number column is an error that names the
-// three options, because nobody can guess which numbers are groups.
+// column gives all its values (at most 256). A number column with at most 20 different
+// whole numbers gives these; with others it is an error that names the three options,
+// because nobody can guess which numbers are groups.
 class AttributeSurvey {
  public:
   explicit AttributeSurvey(AttributeSpec spec, std::uint64_t seed = 1);
@@ -67,6 +69,7 @@ class AttributeSurvey {
   void add_numbers(const Column& column);
   void add_named(const Table& block);
   void add_found(const Table& block);
+  void add_whole_numbers(const Table& block, const Column& column);
   [[nodiscard]] Attribute quantiles() const;
 
   AttributeSpec spec_;
@@ -82,6 +85,7 @@ class AttributeSurvey {
   std::map<std::string, Found> found_;  // without named values: what the rows have
   std::vector<double> numbers_;         // of a number column, or a sample of them
   Index numbers_seen_ = 0;
+  bool whole_numbers_ = false;
   Index missing_ = 0;
 };
 

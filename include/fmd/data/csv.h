@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/data/notation.h"
 #include "fmd/data/table.h"
 
 namespace fmd {
@@ -25,13 +26,20 @@ struct CsvOptions {
   std::string comment = "";
   Index max_field = 1 << 20;  // bytes of one cell; a longer one is an error, not a crash
   Index max_columns = 100000;
+  // Between cells: ',', ';', '\t' or '|'. 0 = found in the first two lines; a comma where
+  // they do not tell, and for a file without a header line.
+  char separator = '\0';
+  // Columns whose cells are written in another notation than plain. They are numbers in
+  // the table (categories, where they are codes).
+  std::map<std::string, Notation> notations = {};
 };
 
 // Reads CSV: RFC 4180 quotes (quoted newlines, doubled quotes), LF or CRLF, UTF-8 with or
-// without a byte order mark, separated by commas. Blanks around unquoted cells are trimmed.
-// Gzip is found by content. A number is written as 12, +3.5, .5 or 1e-3; "inf", "nan", "NA"
-// and hex are texts. A quoted cell can be missing too. Names in `keep` and `types` that the
-// file does not have are ignored.
+// without a byte order mark, separated by commas, semicolons, tabs or pipes. Blanks around
+// unquoted cells are trimmed. Gzip is found by content. A number is written as 12, +3.5, .5
+// or 1e-3; "inf" and hex are texts. "NA", "nan", "null" and the like (docs/columns.md) are
+// missing values in a column of numbers, and texts in any other column. A quoted cell can
+// be missing too. Names in `keep` and `types` that the file does not have are ignored.
 //
 // Throws Error(cannot_read), Error(bad_csv) and Error(bad_value). Each names file, line and
 // column. The causes are: a ragged row, an open quote, text after a closing quote, a NUL

@@ -26,11 +26,12 @@ namespace fmd {
 struct EncodedColumn {
   std::string name;
   ColumnKind kind = ColumnKind::number;
-  double mean = 0, scale = 1;       // number
-  Index missing = 0;                // training cells that were missing
-  std::vector<std::string> levels;  // category, sorted by text
-  bool bucket = false;              // category: one more feature for unseen levels
-  Index first = 0;                  // first feature
+  double mean = 0, scale = 1;           // number
+  Index missing = 0;                    // training cells that were missing
+  std::vector<std::string> levels;      // category, sorted by text
+  bool bucket = false;                  // category: one more feature for unseen levels
+  Notation notation = Notation::plain;  // how the training file writes it
+  Index first = 0;                      // first feature
   Index features = 1;
 
   bool operator==(const EncodedColumn&) const = default;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fmd/core/types.h"
+#include "fmd/data/notation.h"
 
 namespace fmd {
 
@@ -21,7 +22,8 @@ struct Column {
   std::vector<double> numbers = {};
   std::vector<std::int32_t> codes = {};
   std::vector<std::string> levels = {};
-  Index missing = 0;  // how many cells
+  Index missing = 0;                    // how many cells
+  Notation notation = Notation::plain;  // in the file
 
   [[nodiscard]] Index rows() const;
   // The cell as text; "" when missing. A number has the shortest text that reads back as

@@ -72,6 +72,7 @@ struct Task {
   std::string id;                   // column that joins given pairs and groups
   std::vector<std::string> ignore;  // columns that are not inputs
   std::map<std::string, ColumnKind> types;
+  std::vector<std::string> missing = {};  // texts that mean "missing", besides "" and "?"
   Unseen unseen = Unseen::error;
   std::vector<Limit> limits;
   Index min_group = 100;  // smaller groups are listed, not compared
@@ -103,16 +104,18 @@ struct TaskOverrides {
   std::optional<Index> reuse = {};
   std::optional<std::string> unseen = {};
   std::optional<std::map<std::string, ColumnKind>> types = {};
+  std::optional<std::vector<std::string>> category = {};  // columns of that type
+  std::optional<std::vector<std::string>> missing = {};
   std::optional<std::vector<Limit>> limits = {};
   std::optional<Index> min_group = {};
   std::optional<Index> min_label = {};
 };
 
 // Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or
-// "rate=R"), weight, id, ignore, unseen, min_group, min_label, [types], [[attributes]]
-// (name, columns, pairs, values, reference, quantiles, cuts, match_columns, caliper, reuse)
-// or attributes = ["sex", "race"], [limits] ("co:sex" = 0.02). Throws Error(bad_task) with
-// file, line and key. An unknown key is an error that lists the keys.
+// "rate=R"), weight, id, ignore, missing, unseen, min_group, min_label, [types],
+// [[attributes]] (name, columns, pairs, values, reference, quantiles, cuts, match_columns,
+// caliper, reuse) or attributes = ["sex", "race"], [limits] ("co:sex" = 0.02). Throws
+// Error(bad_task) with file, line and key. An unknown key is an error that lists the keys.
 [[nodiscard]] TaskOverrides read_task(const std::filesystem::path& path);
 [[nodiscard]] TaskOverrides parse_task(std::string_view text, const std::string& source);
 

@@ -28,6 +28,7 @@ struct InputColumn {
   ColumnKind kind = ColumnKind::number;
   std::vector<std::string> levels;  // category: what it knows; empty = anything
   bool read = true;  // false: named in the model, but no answer depends on it
+  Notation notation = Notation::plain;  // how its files write it
 };
 
 // What a backbone takes from its inputs.
@@ -38,7 +39,8 @@ struct InputSchema {
   [[nodiscard]] bool reads(const std::string& column) const;
   [[nodiscard]] bool reads(const Attribute& attribute) const;  // any of its columns
   [[nodiscard]] std::vector<std::string> names() const;        // of columns that are read
-  [[nodiscard]] std::map<std::string, ColumnKind> types() const;  // of all columns
+  [[nodiscard]] std::map<std::string, ColumnKind> types() const;    // of all columns
+  [[nodiscard]] std::map<std::string, Notation> notations() const;  // other than plain
   // How many cells are missing in the number columns that are read.
   [[nodiscard]] Index missing_numbers(const Table& table) const;
 };

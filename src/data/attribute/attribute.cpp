@@ -18,6 +18,7 @@ namespace fmd {
 namespace {
 
 constexpr std::size_t kMostValues = 256;       // more is an id column by mistake
+constexpr std::size_t kMostWholeNumbers = 20;  // more are a quantity
 constexpr std::size_t kMostNumbers = 1000000;  // beyond that quantiles come from a sample
 
 std::string quoted_words(const std::vector<std::string>& values, std::size_t limit) {
@@ -30,7 +31,7 @@ std::vector<std::string> columns_of(const AttributeSpec& spec) {
   return spec.columns.empty() ? std::vector<std::string>{spec.name} : spec.columns;
 }
 
-// It cannot be guessed which numbers are groups: 0 and 1 may be, 17 to 90 are not.
+// It cannot be guessed which numbers are groups: 17 to 90 are not.
 [[noreturn]] void fail_numbers(const Table& table, const Column& column,
                                const AttributeSpec& spec) {
   std::vector<double> numbers;
@@ -295,6 +296,8 @@ void AttributeSurvey::add_named(const Table& block) {
 void AttributeSurvey::add_found(const Table& block) {
   std::vector<const Column*> columns;
   for (const std::string& name : named_.columns) columns.push_back(&block.column(name));
+  if (columns.size() == 1 && columns[0]->kind == ColumnKind::number)
+    return add_whole_numbers(block, *columns[0]);
   for (const Column* column : columns)
     if (column->kind == ColumnKind::number) fail_numbers(block, *column, spec_);
   const auto found = [&](const std::vector<std::int32_t>& levels, Index rows) {
@@ -324,6 +327,27 @@ void AttributeSurvey::add_found(const Table& block) {
     missing ? ++missing_ : ++rows[levels];
   }
   for (const auto& [combination, count] : rows) found(combination, count);
+}
+
+// 0 and 1, or 1 to 9, are groups: this is how public tables come.
+void AttributeSurvey::add_whole_numbers(const Table& block, const Column& column) {
+  whole_numbers_ = true;
+  std::map<double, Index> rows;
+  for (const double number : column.numbers) {
+    if (std::isnan(number)) {
+      ++missing_;
+      continue;
+    }
+    ++rows[number];
+    if (rows.size() > kMostWholeNumbers || number != std::floor(number))
+      fail_numbers(block, column, spec_);
+  }
+  for (const auto& [number, count] : rows) {
+    Found& one = found_[number_text(number)];
+    one.cells = {{.text = number_text(number), .number = number}};
+    one.rows += count;
+  }
+  if (found_.size() > kMostWholeNumbers) fail_numbers(block, column, spec_);
 }
 
 Attribute AttributeSurvey::quantiles() const {
@@ -359,6 +383,7 @@ Attribute AttributeSurvey::finish() const {
                    "no row has one of the values " + quoted_words(attribute.values, 12));
   set_reference(attribute, spec_);
   attribute.missing = missing_;
+  attribute.whole_numbers = whole_numbers_;
   attribute.groups = attribute.values;
   if (missing_ > 0) attribute.groups.emplace_back(kMissingGroup);
   return attribute;

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "data/columns/notations.h"
 #include "data/csv/read_all.h"
+#include "data/csv/separator.h"
 #include "data/gzip.h"
 #include "data/text_check.h"
 #include "fmd/core/error.h"
@@ -14,8 +16,10 @@ namespace fmd {
 
 Table parse_csv(std::string_view text, const std::string& source, const CsvOptions& options,
                 const Exec& exec) {
-  CsvReader reader(make_feed(text), source, options, exec);
-  return read_all(reader, exec);
+  CsvReader reader(make_feed(text), source, as_texts(options), exec);
+  Table table = read_all(reader, exec);
+  apply_notations(options, table);
+  return table;
 }
 
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options,
@@ -36,7 +40,8 @@ std::string read_text(const std::filesystem::path& path, Index max_bytes) {
 
 std::vector<std::string_view> csv_records(std::string_view text, const std::string& source,
                                           const CsvOptions& options) {
-  CsvScanner scanner(checked_text(text, source), source, options);
+  const std::string_view checked = checked_text(text, source);
+  CsvScanner scanner(checked, source, with_separator(options, checked));
   std::vector<std::string_view> records;
   while (scanner.next()) records.push_back(scanner.record());
   return records;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kWord = 64;  // bytes looked at together, one bit each
 
 struct Masks {
-  std::uint64_t comma = 0, feed = 0, quote = 0;
+  std::uint64_t separator = 0, feed = 0, quote = 0;
 };
 
 // What else was seen, gathered over all words.
@@ -35,7 +35,7 @@ std::uint64_t bits(const Four& word, char c) {
   return mask;
 }
 
-Masks masks(const char* p, Seen& seen) {
+Masks masks(const char* p, char separator, Seen& seen) {
   Four word;
   __m128i* v = word.v;
   for (int i = 0; i < 4; ++i)
@@ -46,14 +46,14 @@ Masks masks(const char* p, Seen& seen) {
   seen.nul |=
       static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(least, _mm_setzero_si128())));
   seen.returns |= bits(word, '\r');
-  return {bits(word, ','), bits(word, '\n'), bits(word, '"')};
+  return {bits(word, separator), bits(word, '\n'), bits(word, '"')};
 }
 #else
-Masks masks(const char* p, Seen& seen) {
+Masks masks(const char* p, char separator, Seen& seen) {
   Masks m;
   for (std::size_t i = 0; i < kWord; ++i) {
     const auto bit = [&](bool on) { return static_cast<std::uint64_t>(on) << i; };
-    m.comma |= bit(p[i] == ',');
+    m.separator |= bit(p[i] == separator);
     m.feed |= bit(p[i] == '\n');
     m.quote |= bit(p[i] == '"');
     seen.returns |= bit(p[i] == '\r');
@@ -72,7 +72,7 @@ std::uint64_t parities(std::uint64_t bits) {
 
 }  // namespace
 
-void CsvMarks::find(std::string_view text) {
+void CsvMarks::find(std::string_view text, char separator) {
   at.resize(text.size() + 1);
   at[0] = static_cast<std::uint32_t>(-1);
   std::uint32_t* out = at.data() + 1;
@@ -81,8 +81,8 @@ void CsvMarks::find(std::string_view text) {
   std::uint64_t lines_inside = 0;
   std::uint64_t open = 0;  // all ones inside of quotes
   const auto take = [&](const char* p, std::size_t base) {
-    const Masks m = masks(p, seen);
-    std::uint64_t ends = m.comma | m.feed;
+    const Masks m = masks(p, separator, seen);
+    std::uint64_t ends = m.separator | m.feed;
     if ((m.quote | open) != 0) {
       const std::uint64_t inside = parities(m.quote) ^ open;
       lines_inside |= m.feed & inside;

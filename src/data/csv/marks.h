@@ -8,7 +8,8 @@
 
 namespace fmd::internal {
 
-// Where cells end: every comma and line feed outside of quotes, as offsets into the text.
+// Where cells end: every separator and line feed outside of quotes, as offsets into the
+// text.
 // Quotes are paired by counting alone. That is right for well-formed records; the caller
 // checks the records that have quotes.
 struct CsvMarks {
@@ -22,7 +23,7 @@ struct CsvMarks {
   bool nul = false;
 
   // Finds the marks of a text that begins with a record and is shorter than 4 GB.
-  void find(std::string_view text);
+  void find(std::string_view text, char separator);
 };
 
 }  // namespace fmd::internal

@@ -8,6 +8,7 @@
 #include "data/number.h"
 #include "data/text_check.h"
 #include "fmd/core/error.h"
+#include "fmd/data/notation.h"
 
 namespace fmd::internal {
 namespace {
@@ -16,9 +17,9 @@ constexpr std::size_t kSegment = std::size_t{1} << 15;
 constexpr std::size_t kShortSegment = std::size_t{1} << 10;
 constexpr std::size_t kLongSegment = std::size_t{1} << 20;
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+std::string_view trim(std::string_view text, char separator) {
+  while (!text.empty() && is_blank(text.front(), separator)) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back(), separator)) text.remove_suffix(1);
   return text;
 }
 
@@ -32,8 +33,9 @@ struct CsvPiece::Cells {
   std::size_t stride, count;
   bool returns;  // cells may end with a carriage return
   bool quotes;
+  char separator;
 
-  // The cell as it is between the commas.
+  // The cell as it is between the separators.
   [[nodiscard]] std::string_view raw(std::size_t i) const {
     const std::uint32_t* end = ends + i * stride;
     const char* first = text + static_cast<std::uint32_t>(end[-1] + 1);
@@ -47,7 +49,7 @@ struct CsvPiece::Cells {
     if (cell.empty() || (static_cast<unsigned char>(cell.front()) > '"' &&
                          static_cast<unsigned char>(cell.back()) > '"'))
       return cell;
-    cell = trim(cell);
+    cell = trim(cell, separator);
     if (!quotes || cell.empty() || cell.front() != '"') return cell;
     cell = cell.substr(1, cell.size() - 2);
     return cell.find('"') == std::string_view::npos ? cell : undouble_quotes(cell, scratch);
@@ -70,7 +72,7 @@ void CsvPiece::clear() {
       column.fresh.index.reset();
     }
     column.missing = 0;
-    column.any = column.turned = false;
+    column.any = column.words = column.turned = false;
   }
   failed_ = false;
   rows_ = line_ = 0;
@@ -93,7 +95,7 @@ void CsvPiece::parse(std::string_view text, std::size_t begin, std::size_t stop,
 
 bool CsvPiece::take_marked(std::string_view text, std::size_t stop) {
   const std::string_view segment = text.substr(end_, segment_);
-  marks_.find(segment);
+  marks_.find(segment, plan_->options.separator);
   const std::size_t width = plan_->names.size();
   const std::uint32_t* ends = marks_.at.data() + 1;
   const std::uint32_t* last = ends + marks_.count;
@@ -124,14 +126,18 @@ bool CsvPiece::take_marked(std::string_view text, std::size_t stop) {
 
 bool CsvPiece::is_regular(std::string_view text, const std::uint32_t* ends) const {
   const std::size_t width = plan_->names.size();
-  bool commas = text[ends[width - 1]] == '\n';
-  for (std::size_t i = 0; i + 1 < width; ++i) commas = commas & (text[ends[i]] == ',');
-  if (!commas) return false;
+  const char separator = plan_->options.separator;
+  bool wide = text[ends[width - 1]] == '\n';
+  for (std::size_t i = 0; i + 1 < width; ++i) wide = wide & (text[ends[i]] == separator);
+  if (!wide) return false;
   const auto first = static_cast<std::uint32_t>(ends[-1] + 1);
   const std::string_view record = text.substr(first, ends[width - 1] - first);
   const std::string& comment = plan_->options.comment;
   if (!comment.empty() && record.starts_with(comment)) return false;
-  if (width == 1 && (trim(record).empty() || trim(record) == "\r")) return false;
+  if (width == 1) {
+    const std::string_view cell = trim(record, separator);
+    if (cell.empty() || cell == "\r") return false;
+  }
   if (record.size() > to_size(std::max<Index>(plan_->options.max_field, 1))) return false;
   if (marks_.quotes && record.find('"') != std::string_view::npos)
     return quotes_hold(text, ends);
@@ -147,7 +153,7 @@ bool CsvPiece::quotes_hold(std::string_view text, const std::uint32_t* ends) con
     const auto first = static_cast<std::uint32_t>(*(ends + i - 1) + 1);
     std::string_view cell = text.substr(first, ends[i] - first);
     if (i + 1 == width && cell.ends_with('\r')) cell.remove_suffix(1);
-    cell = trim(cell);
+    cell = trim(cell, plan_->options.separator);
     if (!cell.starts_with('"')) {
       if (cell.find_first_of("\"\r") != std::string_view::npos) return false;
       continue;
@@ -178,7 +184,8 @@ void CsvPiece::take_run(std::string_view text, const std::uint32_t* ends,
                       .stride = width,
                       .count = count,
                       .returns = last && marks_.returns,
-                      .quotes = marks_.quotes};
+                      .quotes = marks_.quotes,
+                      .separator = plan_->options.separator};
     if (column.kind == ColumnKind::number) {
       add_numbers(column, to, cells);
     } else {
@@ -228,6 +235,12 @@ bool CsvPiece::add_number(const CsvColumn& column, PieceColumn& to, std::string_
     return true;
   }
   if (parse_number(text, value) == NumberText::number) return true;
+  if (is_missing_word(text)) {
+    value = std::numeric_limits<double>::quiet_NaN();
+    ++to.missing;
+    to.words = true;
+    return true;
+  }
   (column.given ? failed_ : to.turned) = true;
   return false;
 }
@@ -298,7 +311,8 @@ void find_error(const CsvPlan& plan, std::string_view text, std::size_t begin, I
       if (!column.given || column.kind != ColumnKind::number) continue;
       const std::string_view cell = cell_text(scanner.cells()[column.position], scratch);
       double value = 0;
-      if (!plan.missing.has(cell) && parse_number(cell, value) != NumberText::number)
+      if (!plan.missing.has(cell) && parse_number(cell, value) != NumberText::number &&
+          !is_missing_word(cell))
         fail_number(scanner, column.position, cell);
     }
   }

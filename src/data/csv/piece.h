@@ -18,6 +18,7 @@ struct PieceColumn {
   KnownLevels fresh;
   Index missing = 0;
   bool any = false;     // a cell that is not missing
+  bool words = false;   // a missing number is written as a word: "NA"
   bool turned = false;  // an inferred number column has a text: its numbers are void
 };
 

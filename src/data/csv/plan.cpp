@@ -94,8 +94,8 @@ void check_width(const CsvScanner& scanner, std::size_t width) {
   throw Error(ErrorKind::bad_csv,
               fmt::format("{}, line {}: {} cell{}, the header has {}", scanner.source(),
                           scanner.line(), count, count == 1 ? "" : "s", width),
-              count > width ? "a text with a comma needs quotes around it"
-                            : "an empty cell still needs its comma");
+              count > width ? "a text with a separator in it needs quotes around it"
+                            : "an empty cell still needs its separator");
 }
 
 void fail_number(const CsvScanner& scanner, std::size_t position, std::string_view text) {

@@ -19,7 +19,7 @@ struct CsvColumn {
   std::string name;
   bool given = false;    // kind is known, not inferred
   bool active = true;    // it is being read
-  bool numbers = false;  // a number has been read
+  bool numbers = false;  // a number has been read, or a word that stands for a missing one
   ColumnKind kind = ColumnKind::number;
   std::unique_ptr<KnownLevels> known = std::make_unique<KnownLevels>();
 };

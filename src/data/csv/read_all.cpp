@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/memory.h"
+#include "data/columns/notations.h"
 #include "data/number.h"
 
 namespace fmd::internal {
@@ -96,8 +97,10 @@ Table read_all(CsvReader& reader, const Exec& exec) {
 
 Table read_csv_file(const OpenFile& file, const CsvOptions& options, const Exec& exec) {
   const std::size_t window = CsvReader::window_bytes(exec, kCsvChunk);
-  CsvReader reader(make_feed(file, window), file.source, options, exec);
-  return read_all(reader, exec);
+  CsvReader reader(make_feed(file, window), file.source, as_texts(options), exec);
+  Table table = read_all(reader, exec);
+  apply_notations(options, table);
+  return table;
 }
 
 }  // namespace fmd::internal

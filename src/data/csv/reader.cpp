@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "data/csv/separator.h"
 #include "data/number.h"
 #include "data/text_check.h"
 #include "fmd/core/error.h"
@@ -36,7 +37,7 @@ std::size_t longest_record(const CsvOptions& options) {
 // True when the first record ends in this text, which goes on.
 bool has_record(std::string_view text, const CsvOptions& options) {
   if (!options.names.empty()) return true;
-  CsvScanner scanner(text, "", options);
+  CsvScanner scanner(text, "", with_separator(options, text));
   scanner.set_open_end(true);
   try {
     return scanner.next();
@@ -61,15 +62,17 @@ void CsvReader::read_header(const std::string& source, const CsvOptions& options
   constexpr std::size_t kStart = 1000;  // tells the encoding
   TextFeed::Window window = feed_->window();
   while (!window.last &&
-         (window.text.size() < kStart || !has_record(window.text, options))) {
+         (window.text.size() < kStart || !has_record(window.text, options) ||
+          !shows_separator(window.text, options))) {
     if (window.text.size() > longest_record(options)) fail_long_record(source, 1, options);
     feed_->consume(0);
     window = feed_->window();
   }
   const std::string_view text = start_of_text(window.text, source);
-  CsvScanner scanner(text, source, options);
+  const CsvOptions found = with_separator(options, text);
+  CsvScanner scanner(text, source, found);
   scanner.set_open_end(!window.last);
-  plan_ = std::make_unique<CsvPlan>(scanner, options);
+  plan_ = std::make_unique<CsvPlan>(scanner, found);
   header_bytes_ = static_cast<std::size_t>(scanner.at() - window.text.data());
   line_ = first_line_ = scanner.line_at();
   feed_->consume(header_bytes_);
@@ -169,7 +172,7 @@ void CsvReader::join_levels() {
     std::vector<std::int32_t> place;
     for (std::size_t k = 0; k < used_; ++k) {
       PieceColumn& cells = pieces_[k]->column(to_size(i));
-      column.numbers = column.numbers || cells.any;
+      column.numbers = column.numbers || cells.any || cells.words;
       if (cells.fresh.levels.empty()) continue;
       place.clear();
       for (const std::string& level : cells.fresh.levels)

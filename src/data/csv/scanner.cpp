@@ -1,7 +1,6 @@
 #include "data/csv/scanner.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <exception>
 
@@ -12,15 +11,7 @@
 #include "fmd/core/error.h"
 
 namespace fmd::internal {
-namespace {
-
-constexpr std::array<bool, 256> kEndsCell = [] {
-  std::array<bool, 256> ends{};
-  ends[','] = ends['\n'] = ends['\r'] = true;
-  return ends;
-}();
-
-}  // namespace
+namespace {}  // namespace
 
 std::string_view undouble_quotes(std::string_view text, std::string& scratch) {
   scratch.clear();
@@ -37,6 +28,7 @@ CsvScanner::CsvScanner(std::string_view text, std::string source, const CsvOptio
       limit_(end_),
       source_(std::move(source)),
       comment_(options.comment),
+      separator_(options.separator == '\0' ? ',' : options.separator),
       max_field_(to_size(std::max<Index>(options.max_field, 1))),
       max_columns_(to_size(std::max<Index>(options.max_columns, 1))) {}
 
@@ -55,7 +47,7 @@ void CsvScanner::fail(const std::string& what, const std::string& hint) const {
 bool CsvScanner::find_record() {
   while (at_ < limit_) {
     const char* p = at_;
-    while (p != end_ && is_blank(*p)) ++p;
+    while (p != end_ && is_blank(*p, separator_)) ++p;
     if (p != end_ && *p == '\r' && (p + 1 == end_ || p[1] == '\n')) ++p;
     const bool blank = p == end_ || *p == '\n';
     const bool comment =
@@ -101,7 +93,7 @@ bool CsvScanner::next() {
 
 void CsvScanner::read_record() {
   do {
-    while (at_ != end_ && is_blank(*at_)) ++at_;
+    while (at_ != end_ && is_blank(*at_, separator_)) ++at_;
     if (at_ != end_ && *at_ == '"') {
       read_quoted();
     } else {
@@ -140,8 +132,8 @@ void CsvScanner::read_quoted() {
     ++at_;
   }
   const std::string_view text(begin, at_ - 1);
-  while (at_ != end_ && is_blank(*at_)) ++at_;
-  if (at_ != end_ && !kEndsCell[static_cast<unsigned char>(*at_)]) {
+  while (at_ != end_ && is_blank(*at_, separator_)) ++at_;
+  if (at_ != end_ && !ends_cell(*at_)) {
     fail(fmt::format("text after the closing quote of \"{}\"", shorten(text)),
          "write \"\" for a quote in a text");
   }
@@ -151,15 +143,15 @@ void CsvScanner::read_quoted() {
 
 void CsvScanner::read_plain() {
   const char* begin = at_;
-  while (at_ != end_ && !kEndsCell[static_cast<unsigned char>(*at_)]) ++at_;
+  while (at_ != end_ && !ends_cell(*at_)) ++at_;
   const char* last = at_;
-  while (last != begin && is_blank(last[-1])) --last;
+  while (last != begin && is_blank(last[-1], separator_)) --last;
   add({std::string_view(begin, last)});
 }
 
 bool CsvScanner::end_of_record() {
   if (at_ == end_) return true;
-  if (*at_ == ',') {
+  if (*at_ == separator_) {
     ++at_;
     return false;
   }

@@ -10,7 +10,9 @@
 namespace fmd::internal {
 
 // A blank inside a line; cells are trimmed of these.
-[[nodiscard]] inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+[[nodiscard]] inline bool is_blank(char c, char separator) {
+  return c == ' ' || (c == '\t' && separator != '\t');
+}
 
 struct RawCell {
   std::string_view text;  // between the quotes, or without the blanks around it
@@ -59,10 +61,13 @@ class CsvScanner {
 
  private:
   bool find_record();
+  [[nodiscard]] bool ends_cell(char c) const {
+    return c == separator_ || c == '\n' || c == '\r';
+  }
   void read_record();
   void read_quoted();
   void read_plain();
-  bool end_of_record();  // after a cell: true at a line end, false at a comma
+  bool end_of_record();  // after a cell: true at a line end, false at a separator
   void add(RawCell cell);
   [[noreturn]] void fail(const std::string& what, const std::string& hint = "") const;
 
@@ -72,6 +77,7 @@ class CsvScanner {
   bool open_end_ = false;
   std::string source_;
   std::string comment_;
+  char separator_;
   std::size_t max_field_, max_columns_;
   const std::vector<std::string>* names_ = nullptr;
   std::vector<RawCell> cells_;

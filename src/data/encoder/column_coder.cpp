@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -50,7 +51,9 @@ FeatureEntry ColumnReader::read_as_number(Index row) const {
   } else if (const std::int32_t code = column_.codes[to_size(row)]; code >= 0) {
     const std::string& text = column_.levels[to_size(code)];
     if (parse_number(text, number) != NumberText::number) {
-      fail_number(table_.where(row), text, false);
+      const std::optional<double> read = read_number(text, fitted_.notation);
+      if (!read && !is_missing_word(text)) fail_number(table_.where(row), text, false);
+      number = read.value_or(std::nan(""));
     }
   }
   const FeatureEntry entry = of_number(number);

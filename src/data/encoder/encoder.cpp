@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -67,6 +68,7 @@ EncodedColumn fit_column(const Table& table, const Column& column,
   EncodedColumn fitted;
   fitted.name = column.name;
   fitted.kind = column.kind;
+  fitted.notation = column.notation;
   if (column.kind == ColumnKind::number) {
     fit_number(table, column, rows, fitted);
   } else {
@@ -123,6 +125,7 @@ nlohmann::json to_object(const EncodedColumn& column) {
     object["levels"] = column.levels;
     object["bucket"] = column.bucket;
   }
+  if (column.notation != Notation::plain) object["notation"] = to_string(column.notation);
   return object;
 }
 
@@ -140,12 +143,22 @@ void read_levels(const JsonReader& object, EncodedColumn& column) {
   }
 }
 
+Notation read_notation(const JsonReader& object, ColumnKind kind) {
+  const std::optional<Notation> notation = parse_notation(object.text("notation"));
+  if (!notation) object.fail("\"notation\" is not known");
+  const bool codes = *notation == Notation::codes;
+  if (*notation != Notation::plain && codes != (kind == ColumnKind::category))
+    object.fail("\"notation\" and \"kind\" disagree");
+  return *notation;
+}
+
 EncodedColumn read_column(const JsonReader& object) {
   EncodedColumn column;
   column.name = object.text("name");
   if (column.name.empty()) object.fail("\"name\" is empty");
   column.kind = object.kind("kind");
   column.missing = object.count("missing");
+  if (object.has("notation")) column.notation = read_notation(object, column.kind);
   if (column.kind == ColumnKind::category) {
     read_levels(object, column);
     return column;

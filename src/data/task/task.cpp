@@ -278,6 +278,8 @@ bool read_simple(const TomlReader& reader, std::string_view key, const toml::nod
     if (result.classes->size() < 2) reader.fail(node, key, "needs at least two classes");
   } else if (key == "ignore") {
     result.ignore = reader.texts(node, key);
+  } else if (key == "missing") {
+    result.missing = reader.texts(node, key);
   } else if (key == "min_group") {
     result.min_group = reader.count(node, key);
   } else if (key == "min_label") {
@@ -291,8 +293,9 @@ bool read_simple(const TomlReader& reader, std::string_view key, const toml::nod
 void read_key(const TomlReader& reader, std::string_view key, const toml::node& node,
               TaskOverrides& result) {
   static const std::vector<std::string> kKeys = {
-      "label",  "positive", "classes",   "favorable", "threshold", "weight",     "id",
-      "ignore", "unseen",   "min_group", "min_label", "types",     "attributes", "limits"};
+      "label",     "positive",  "classes", "favorable",  "threshold",
+      "weight",    "id",        "ignore",  "missing",    "unseen",
+      "min_group", "min_label", "types",   "attributes", "limits"};
   if (read_simple(reader, key, node, result)) return;
   if (key == "threshold") {
     result.threshold = read_threshold(reader, node);
@@ -493,6 +496,10 @@ Task merge(Task task, const TaskOverrides& overrides) {
   if (overrides.unseen) set_unseen(task, *overrides.unseen);
   if (overrides.types)
     for (const auto& [name, kind] : *overrides.types) task.types[name] = kind;
+  if (overrides.category)
+    for (const std::string& name : *overrides.category)
+      task.types[name] = ColumnKind::category;
+  if (overrides.missing) task.missing = *overrides.missing;
   if (overrides.limits) task.limits = *overrides.limits;
   if (overrides.min_group) {
     require_option(*overrides.min_group >= 0, "task", "min_group", *overrides.min_group,
@@ -530,6 +537,7 @@ std::string to_json(const Task& task) {
                            {"min_group", task.min_group},
                            {"min_label", task.min_label}};
   if (task.rate) object["rate"] = *task.rate;
+  if (!task.missing.empty()) object["missing"] = task.missing;
   return json_text(object);
 }
 
@@ -548,6 +556,7 @@ Task task_from_json(const std::string& text, const std::string& source) {
   task.id = object.text("id");
   task.ignore = object.texts("ignore");
   task.types = object.kinds("types");
+  if (object.has("missing")) task.missing = object.texts("missing");
   const std::string unseen = object.text("unseen");
   if (unseen != "error" && unseen != "bucket")
     object.fail("\"unseen\" must be error or bucket");

@@ -1,0 +1,143 @@
+"""Tables as people have them, through the command: what a newcomer sees, and what stops."""
+
+import argparse
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FMD = ""
+
+
+def credit(rows=400):
+    """Public data: sex as 1 and 2, education as codes, missing numbers as words."""
+    draw = random.Random(1)
+    lines = ["ID,LIMIT,SEX,EDUCATION,AGE,default"]
+    for i in range(rows):
+        sex, age = draw.choice([1, 2]), draw.choice([str(draw.randint(21, 70))] * 30 + ["NA", "nan", "Unknown"])
+        answer = int(draw.random() < 0.25 + 0.3 * (sex == 1))
+        lines.append(f"{i + 1},{draw.randint(10, 800) * 1000},{sex},{draw.randint(1, 4)},{age},{answer}")
+    return "\n".join(lines) + "\n"
+
+
+def europe(rows=400):
+    """Semicolons, decimal commas, currency and percent signs, days first, free text."""
+    draw = random.Random(2)
+    words = ["kunde", "ist", "seit", "langem", "hier", "bekannt", "neu", "gut"]
+    lines = ["Datum;Einkommen;Anteil;Geschlecht;Bemerkung;bewilligt"]
+    for _ in range(rows):
+        pay = f"{draw.randint(12000, 90000) + draw.random():,.2f}".translate(str.maketrans(",.", ".,"))
+        share = f"{100 * draw.random():.1f} %".replace(".", ",")
+        date = f"{draw.randint(1, 28):02}.{draw.randint(1, 12):02}.20{draw.randint(10, 22)}"
+        sex = draw.choice("mw")
+        note = " ".join(draw.choice(words) for _ in range(9))
+        lines.append(f"{date};{pay} €;{share};{sex};{note};{'ja' if draw.random() < .4 + .2 * (sex == 'm') else 'nein'}")
+    return "\n".join(lines) + "\n"
+
+
+def loans(rows=400):
+    """Tabs, dollars, month first, truth values, a label that sounds bad."""
+    draw = random.Random(3)
+    lines = ["applied\tamount\trate\thomeowner\trace\tdeny"]
+    for _ in range(rows):
+        race = draw.choice(["white", "white", "black"])
+        amount = f"${draw.randint(500, 4000000):,}" if draw.random() > 0.05 else "N/A"
+        lines.append(f"{draw.randint(1, 12)}/{draw.randint(1, 28)}/2021\t{amount}\t{20 * draw.random():.2f}%\t"
+                     f"{draw.choice(['true', 'false'])}\t{race}\t"
+                     f"{'yes' if draw.random() < .3 + .2 * (race == 'black') else 'no'}")
+    return "\n".join(lines) + "\n"
+
+
+class Columns(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.dir = pathlib.Path(self.folder.name)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        (self.dir / name).write_text(text)
+        return name
+
+    def run_fmd(self, *args, code=0):
+        run = subprocess.run([FMD, *args], cwd=self.dir, capture_output=True, text=True)
+        self.assertEqual(run.returncode, code, f"{args}\n{run.stdout}\n{run.stderr}")
+        return run
+
+    def columns(self, *args):
+        report = json.loads(self.run_fmd("columns", *args, "--json").stdout)
+        return {c["name"]: c for c in report["columns"]}, {(w["column"], w["kind"]) for w in report["warnings"]}
+
+    def test_codes_and_missing_words(self):
+        self.write("credit.csv", credit())
+        columns, warnings = self.columns("credit.csv", "--label", "default", "--attribute", "SEX")
+        self.assertEqual([c["features"] for c in columns.values()], [1, 1, 1, 1, 2, 0])
+        self.assertGreater(columns["AGE"]["share_missing"], 0)
+        self.assertEqual(warnings, {("ID", "id"), ("SEX", "groups"), ("EDUCATION", "code"), ("default", "favorable")})
+        columns, _ = self.columns("credit.csv", "--category", "EDUCATION")
+        self.assertEqual(columns["EDUCATION"]["features"], 4)
+
+    def test_sex_as_1_and_2_is_flipped(self):
+        self.write("credit.csv", credit())
+        run = self.run_fmd("train", "credit.csv", "--label", "default", "--attribute", "SEX", "-o", "m.safetensors")
+        self.assertIn("SEX: 2 different whole numbers are taken as groups", run.stderr)
+        audit = json.loads(self.run_fmd("audit", "m.safetensors", "credit.csv", "--json").stdout)
+        self.assertEqual(sorted(g["value"] for g in audit["attributes"][0]["groups"]), ["1", "2"])
+        self.assertGreater(audit["attributes"][0]["measures"]["co"]["value"], 0.1)
+        self.assertEqual(audit["data"]["seen_in_training"], 400)
+
+    def test_decimal_commas_and_free_text(self):
+        self.write("europe.csv", europe())
+        columns, warnings = self.columns("europe.csv", "--label", "bewilligt")
+        self.assertEqual([c["type"] for c in columns.values()],
+                         ["date", "number", "number", "category", "text", "category"])
+        self.assertEqual(columns["Bemerkung"]["became"], "left out: free text")
+        self.assertIn(("Bemerkung", "free_text"), warnings)
+        # What was trained reads the same file again, and a part of it.
+        run = self.run_fmd("train", "europe.csv", "--label", "bewilligt", "--positive", "ja", "--attribute",
+                           "Geschlecht", "-o", "m.safetensors")
+        self.assertIn("4 columns give 4 features", run.stdout)
+        self.run_fmd("split", "europe.csv", "--parts", "a=.5,b=.5")
+        audit = json.loads(self.run_fmd("audit", "m.safetensors", "b.csv", "--json").stdout)
+        self.assertEqual(audit["rows"], 200)
+        self.assertEqual(audit["data"]["seen_in_training"], 200)
+
+    def test_dollars_tabs_and_dates(self):
+        self.write("loans.tsv", loans())
+        columns, warnings = self.columns("loans.tsv", "--label", "deny", "--attribute", "race")
+        self.assertEqual([c["type"] for c in columns.values()],
+                         ["date", "number", "number", "boolean", "category", "boolean"])
+        self.assertEqual(columns["amount"]["features"], 2)
+        self.assertIn(("applied", "date"), warnings)
+        self.assertIn(("deny", "favorable"), warnings)
+        _, warnings = self.columns("loans.tsv", "--label", "deny", "--favorable", "no")
+        self.assertNotIn(("deny", "favorable"), warnings)
+
+    def test_odd_cells_stop_training(self):
+        rows = [f"{20 + i},{i % 2},{'ab'[i % 2]}" for i in range(60)] + ["1x5,1,a"]
+        self.write("odd.csv", "age,sex,y\n" + "\n".join(rows) + "\n")
+        run = self.run_fmd("train", "odd.csv", "--label", "y", "-o", "m.safetensors", code=15)
+        self.assertIn('odd.csv, column "age": 60 of 61 cells are numbers, but not "1x5" (odd.csv, line 62)', run.stderr)
+        self.assertIn("--category age", run.stderr)
+        self.assertFalse((self.dir / "m.safetensors").exists())
+        self.write("task.toml", 'missing = ["1x5"]\n')
+        run = self.run_fmd("train", "odd.csv", "--label", "y", "--task", "task.toml", "-o", "m.safetensors")
+        self.assertIn("2 columns give 3 features", run.stdout)
+        self.run_fmd("audit", "m.safetensors", "odd.csv", "--attribute", "sex", "--min-group", "0")
+
+    def test_numeric_labels_are_doubted(self):
+        self.write("price.csv", "x,price\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(100)))
+        _, warnings = self.columns("price.csv", "--label", "price")
+        self.assertIn(("price", "numeric_label"), warnings)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fmd", required=True)
+    args, rest = parser.parse_known_args()
+    FMD = str(pathlib.Path(args.fmd).resolve())
+    unittest.main(argv=[sys.argv[0], *rest])
