@@ -46,8 +46,11 @@ AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const S
                 fmt::format("{} is not an audit of {}", args.gate.previous, file),
                 "give the model that was audited then, or leave --previous out");
   }
+  Model previous = open_model(file);
+  // A format without room for a task gets that of the audit.
+  if (previous.task.label.empty()) set_task(previous, now.task, {args.common.images});
   AuditChanges changes =
-      compare_models(open_model(file), now, study, pairs, report, args.options, exec);
+      compare_models(previous, now, study, pairs, report, args.options, exec);
   changes.previous.file = changes.previous.model =
       std::filesystem::path(file).filename().string();
   changes.previous.model_sha256 = sha256;
@@ -56,7 +59,8 @@ AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const S
 
 AuditReport audit_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
-  model.task = with_limits(effective_task(model.task, args.common, args.flags), args.gate);
+  apply_task(model, args.common, args.flags);
+  model.task = with_limits(model.task, args.gate);
   require_attributes(model.task);
   const bool has_previous_model = !args.gate.previous_model.empty();
   const bool whole =
@@ -150,7 +154,7 @@ AuditReport audit_scores_file(const AuditArgs& args, const Exec& exec) {
 
 ScanReport scan_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
-  model.task = effective_task(model.task, args.common, args.flags);
+  apply_task(model, args.common, args.flags);
   ScanReport report;
   if (args.groups.file.empty() && !args.data.starts_with("data:")) {
     report = scan_model_file(model, args.data, args.scanned, exec);
@@ -328,6 +332,7 @@ void add_audit(CLI::App& app) {
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 A limit passes when the whole 95 % interval is at or below the value. It fails when the whole

@@ -24,6 +24,7 @@ struct Common {
   std::uint64_t seed = 1;
   int threads = 0;
   std::string task_file;
+  std::string images;
   bool json = false;
 };
 
@@ -55,6 +56,11 @@ void add_groups_options(CLI::App& command, GroupsFile& groups);
 // The task of the model (or none), changed by task.toml, then by flags.
 [[nodiscard]] Task effective_task(Task task, const Common& common,
                                   const TaskOverrides& flags);
+
+// The same, given to the model together with the files that its inputs are made of.
+void apply_task(Model& model, const Common& common, const TaskOverrides& flags);
+// --images
+void add_inputs_options(CLI::App& command, Common& common);
 
 // A table from a file, or by name ("data:adult", "data:adult/test").
 [[nodiscard]] Table read_data(const std::string& name, const CsvOptions& options = {},

@@ -48,8 +48,8 @@ int run_explain(const ExplainArgs& args) {
   options.hessian_on_data = args.hessian == "data";
   options.cache = args.cache;
   const FileView bytes = FileView::open(args.model);
-  Model model = parse_model(bytes.bytes(), args.model);
-  model.task = effective_task(model.task, args.common, args.flags);
+  Model model = open_model(args.model);
+  apply_task(model, args.common, args.flags);
   const std::size_t all_layers = model.head->widths().size() - 1;
   const Index layers = parse_layers(args.layers, model);
   model = cut_layers(model, layers);
@@ -148,6 +148,7 @@ void add_explain(CLI::App& app) {
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 The change of a training row is the predicted change of the gap when the row is left out. Below 0

@@ -36,6 +36,7 @@
 #include "fmd/data/datasets.h"
 #include "fmd/data/encoder.h"
 #include "fmd/data/idx.h"
+#include "fmd/data/input_spec.h"
 #include "fmd/data/npy.h"
 #include "fmd/data/pair_plan.h"
 #include "fmd/data/split.h"

@@ -150,7 +150,8 @@ const std::vector<Candidate>& DebiasRun::candidates() const {
 
 DebiasReport DebiasRun::measure(const Model& repaired) const {
   const State& s = *state_;
-  const Model after = cut_layers(repaired, s.options.layers);
+  // Formats without room for a task and for inputs give back the numbers alone.
+  const Model after = cut_layers(with_theta(s.whole, repaired.theta), s.options.layers);
   const Model& before = s.input.model;
   const AuditOptions& options = s.options.audit;
   DebiasReport report;

@@ -33,6 +33,7 @@ class Figures {
         files_(files),
         tolerance_(options.tolerance),
         folder_(options.data_folder),
+        inputs_(options.inputs),
         exec_(exec),
         report_(report) {}
 
@@ -61,7 +62,8 @@ class Figures {
       for (const FoundFile& found : files_)
         if (found.usable && spec.pairs == "given:" + found.note.name)
           spec.pairs = "given:" + found.file;
-    before.task = after.task = task;
+    set_task(before, task, inputs_);
+    set_task(after, task, inputs_);
     if (const FoundFile* groups = find_role(files_, "groups"); groups != nullptr)
       groups_ = {groups->file, groups->note.key};
     after_ = std::move(after);
@@ -216,6 +218,7 @@ class Figures {
   const std::vector<FoundFile>& files_;
   double tolerance_;
   std::filesystem::path folder_;
+  InputFiles inputs_;
   Exec exec_;
   VerifyReport& report_;
   DebiasOptions options_;
