@@ -47,7 +47,8 @@ AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const S
                 "give the model that was audited then, or leave --previous out");
   }
   Model previous = open_model(file);
-  if (previous.task.classes.empty()) previous.task = now.task;  // its file stores none
+  // A format without room for a task gets that of the audit.
+  if (previous.task.label.empty()) set_task(previous, now.task, {args.common.images});
   AuditChanges changes =
       compare_models(previous, now, study, pairs, report, args.options, exec);
   changes.previous.file = changes.previous.model =
@@ -58,8 +59,8 @@ AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const S
 
 AuditReport audit_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
-  model.task = with_limits(effective_task(model, args.common, args.flags, args.data, exec),
-                           args.gate);
+  apply_task(model, args.common, args.flags, args.data, exec);
+  model.task = with_limits(model.task, args.gate);
   require_attributes(model.task);
   const bool has_previous_model = !args.gate.previous_model.empty();
   const bool whole =
@@ -150,7 +151,7 @@ AuditReport audit_scores_file(const AuditArgs& args, const Exec& exec) {
 
 ScanReport scan_a_model(const AuditArgs& args, const Exec& exec) {
   Model model = open_model(args.model);
-  model.task = effective_task(model, args.common, args.flags, args.data, exec);
+  apply_task(model, args.common, args.flags, args.data, exec);
   ScanReport report;
   if (args.groups.file.empty() && !args.data.starts_with("data:")) {
     report = scan_model_file(model, args.data, args.scanned, exec);
@@ -328,6 +329,7 @@ void add_audit(CLI::App& app) {
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 A limit passes when the whole 95 % interval is at or below the value. It fails when the whole

@@ -1,5 +1,6 @@
 #include "cli/common.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -86,9 +87,28 @@ std::vector<std::string> plugin_paths(const std::string& file, const char* varia
   return paths;
 }
 
+// Where ONNX Runtime may be: the file that FMD_ORT_LIB names; otherwise that of the build's
+// own environment (FMD_ORT_FOLDER, after a build), or where the system looks.
+std::vector<std::string> onnx_runtime_paths() {
+  if (const char* given = std::getenv("FMD_ORT_LIB")) return {given};
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& python : std::filesystem::directory_iterator(FMD_ORT_FOLDER, error)) {
+    const auto folder = python.path() / "site-packages/onnxruntime/capi";
+    for (const auto& file : std::filesystem::directory_iterator(folder, error))
+      if (file.path().filename().string().starts_with("libonnxruntime.so"))
+        paths.push_back(file.path().string());
+  }
+  paths.insert(paths.end(), {"libonnxruntime.so.1", "libonnxruntime.so"});
+  return paths;
+}
+
 const BackendFiles& backend_files() {
   static const BackendFiles files = {
-      {"parquet", plugin_paths("fmd_parquet.so", "FMD_PARQUET_LIB")}};
+      {"parquet", plugin_paths("fmd_parquet.so", "FMD_PARQUET_LIB")},
+      {"onnx", plugin_paths("fmd_onnx.so", "FMD_ONNX_LIB")},
+      {"images", plugin_paths("fmd_images.so", "FMD_IMAGES_LIB")},
+      {"onnxruntime", onnx_runtime_paths()}};
   return files;
 }
 
@@ -197,6 +217,27 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
       ->needs(file);
 }
 
+namespace {
+
+// A model whose classes are numbers from 0 on does not name them: a task may, if it has as
+// many. The same numbers in another order are no names.
+bool only_names(const std::vector<std::string>& numbers,
+                const std::vector<std::string>& names) {
+  if (numbers.size() != names.size()) return false;
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    if (numbers[k] != std::to_string(k)) return false;
+    if (std::find(numbers.begin(), numbers.end(), names[k]) != numbers.end()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void add_inputs_options(CLI::App& command, Common& common) {
+  command.add_option("--images", common.images,
+                     "Folder or tar file with the images that a column of DATA names");
+}
+
 Task effective_task(Task task, const Common& common, const TaskOverrides& flags) {
   const std::vector<std::string> classes = task.classes;
   const double trained = task.threshold;
@@ -214,7 +255,7 @@ Task effective_task(Task task, const Common& common, const TaskOverrides& flags)
     task.threshold = trained;
     task.rate.reset();
   }
-  if (!classes.empty() && task.classes != classes) {
+  if (!classes.empty() && task.classes != classes && !only_names(classes, task.classes)) {
     throw Error(
         ErrorKind::bad_option,
         fmt::format("the model gives the probability of {}: that is fixed by its training",
@@ -231,6 +272,11 @@ Task effective_task(const Model& model, const Common& common, const TaskOverride
     positive = read_task(common.task_file).positive.value_or("");
   return complete_task(model, effective_task(model.task, common, flags), positive, data,
                        data_folder(), with_backends(exec));
+}
+
+void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
+                const std::string& data, const Exec& exec) {
+  set_task(model, effective_task(model, common, flags, data, exec), {common.images});
 }
 
 Index parse_layers(const std::string& text, const Model& model) {

@@ -24,6 +24,7 @@ struct Common {
   std::uint64_t seed = 1;
   int threads = 0;
   std::string task_file;
+  std::string images;
   bool json = false;
 };
 
@@ -63,6 +64,12 @@ void add_groups_options(CLI::App& command, GroupsFile& groups);
 [[nodiscard]] Task effective_task(const Model& model, const Common& common,
                                   const TaskOverrides& flags, const std::string& data,
                                   const Exec& exec);
+
+// The same, given to the model together with the files that its inputs are made of.
+void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
+                const std::string& data, const Exec& exec);
+// --images
+void add_inputs_options(CLI::App& command, Common& common);
 
 // A table from a file, or by name ("data:adult", "data:adult/test").
 [[nodiscard]] Table read_data(const std::string& name, const CsvOptions& options = {},

@@ -62,10 +62,10 @@ CompareInput read_input(const CompareArgs& args, const Exec& exec) {
     return input;
   }
   const FileView bytes = FileView::open(args.model);
-  Model model = parse_model(bytes.bytes(), args.model);
+  Model model = open_model(args.model);
   input.model_name = std::filesystem::path(args.model).filename().string();
   input.model_sha256 = hex(sha256(bytes.bytes()));
-  model.task = effective_task(model.task, args.common, args.flags);
+  apply_task(model, args.common, args.flags, args.data, exec);
   input.data = read_for(model, model.task, args.data, args.groups, exec);
   if (!args.train.empty())
     input.train = read_for(model, model.task, args.train, args.groups, exec);
@@ -187,6 +187,7 @@ void add_compare(CLI::App& app) {
   cmd->add_flag("--force", args->force, "Replace files that exist");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(kCompareFooter);
   on_run(*cmd, [args] { return run_compare(*args); });

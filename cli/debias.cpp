@@ -88,6 +88,8 @@ int run_debias(const DebiasArgs& args) {
   input.model = original->model();
   input.model_name = std::filesystem::path(args.model).filename().string();
   DebiasOptions options = complete_options(args, input.model, session.exec());
+  input.inputs = {args.common.images};
+  set_task(input.model, input.model.task, input.inputs);
   options.layers = parse_layers(args.layers, input.model);
   read_tables(args, input);
 
@@ -234,6 +236,7 @@ void add_debias(CLI::App& app) {
   add_newton(*cmd, *args);
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(kDebiasFooter);
   on_run(*cmd, [args] { return run_debias(*args); });

@@ -49,7 +49,7 @@ int run_explain(const ExplainArgs& args) {
   options.cache = args.cache;
   const std::unique_ptr<ModelFile> file = open_model_file(args.model);
   Model model = file->model();
-  model.task = effective_task(model, args.common, args.flags, args.data, session.exec());
+  apply_task(model, args.common, args.flags, args.data, session.exec());
   const std::size_t all_layers = model.head->widths().size() - 1;
   const Index layers = parse_layers(args.layers, model);
   model = cut_layers(model, layers);
@@ -146,6 +146,7 @@ void add_explain(CLI::App& app) {
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 The change of a training row is the predicted change of the gap when the row is left out. Below 0

@@ -22,7 +22,7 @@ int run_features(const FeaturesArgs& args) {
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
   Model model = open_model(args.model);
-  model.task = effective_task(model, args.common, args.flags, args.data, session.exec());
+  apply_task(model, args.common, args.flags, args.data, session.exec());
   StudyStream stream(model, model.task,
                      DataSource::file(args.data, data_folder()).joined(args.groups),
                      {.weights = true}, session.exec());
@@ -55,6 +55,7 @@ void add_features(CLI::App& app) {
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 predict, audit and explain take the file instead of DATA (and explain instead of TRAIN), with this

@@ -42,7 +42,7 @@ int run_predict(const PredictArgs& args) {
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
   Model model = open_model(args.model);
-  model.task = effective_task(model, args.common, args.flags, args.data, session.exec());
+  apply_task(model, args.common, args.flags, args.data, session.exec());
   Task inputs = model.task;  // labels and attributes are not needed
   inputs.label.clear();
   inputs.attributes.clear();
@@ -88,6 +88,7 @@ void add_predict(CLI::App& app) {
   cmd->add_option("-o,--out", args->out, "Where to write the scores; without -o, stdout");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_task_options(*cmd, args->flags);
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer("\nExample\n  fmd predict income.safetensors test.csv -o scores.csv");
   on_run(*cmd, [args] { return run_predict(*args); });

@@ -15,6 +15,7 @@ int run_verify(const VerifyArgs& args) {
   const Session session(args.common);
   VerifyOptions options = args.options;
   options.data_folder = data_folder();
+  options.inputs.images = args.common.images;
   const VerifyReport report = verify(args.receipt, options, session.exec());
   print(args.common.json ? to_json(report) : screen(sheet_of(report)));
   return report.exit_code();
@@ -38,6 +39,7 @@ void add_verify(CLI::App& app) {
   cmd->add_option("--tolerance", o.tolerance,
                   "Largest difference that is accepted, relative to max(1, size)")
       ->capture_default_str();
+  add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 Checks the checksums of the model, of the original that the undo file restores and of every table.

@@ -27,7 +27,7 @@ ROOT = environment.ROOT
 CPU_SECONDS_PER_COMPILE_STEP = 5.0
 SHORT_SECONDS = 20  # what takes less is not announced
 PROGRESS_SECONDS = 30
-WITH_PARQUET = ("release", "dev")
+WITH_BACKENDS = ("release", "dev")
 COMPILED = (".o", ".gch", ".pch")
 STATUS = re.compile(r"^\[(\d+)/(\d+) [\d.]+s\] ")
 CHATTER = re.compile(r"^(-- |ninja: (no work to do|Entering directory))")
@@ -135,9 +135,10 @@ def run_watched(command: list[str], folder: Path) -> int:
 def build(preset: str, targets: list[str], *, quiet: bool = False) -> int:
     """Returns the exit status of the build."""
     folder = ROOT / "build" / preset
-    if preset in WITH_PARQUET:
-        # Without Arrow everything else is built, and 'fmd' says so when it meets a Parquet file.
-        environment.make_once("parquet", ROOT / "backends/parquet/requirements.txt")
+    if preset in WITH_BACKENDS:
+        # Without Arrow or ONNX Runtime everything else is built, and 'fmd' says so when it needs one.
+        for name in ("parquet", "onnx"):
+            environment.make_once(name, ROOT / f"backends/{name}/requirements.txt")
     with locked(preset):
         if needs_configuring(preset) and (status := configure(preset, quiet)):
             return status

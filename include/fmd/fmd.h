@@ -38,6 +38,7 @@
 #include "fmd/data/datasets.h"
 #include "fmd/data/encoder.h"
 #include "fmd/data/idx.h"
+#include "fmd/data/input_spec.h"
 #include "fmd/data/limit.h"
 #include "fmd/data/notation.h"
 #include "fmd/data/npy.h"

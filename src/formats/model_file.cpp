@@ -8,10 +8,12 @@
 
 #include "core/check.h"
 #include "fmd/core/file.h"
+#include "fmd/core/safe_text.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
 #include "formats/lightgbm.h"
+#include "formats/onnx/onnx_file.h"
 #include "formats/recognise.h"
 #include "formats/xgboost.h"
 
@@ -226,6 +228,22 @@ Model parse_model(std::span<const std::uint8_t> bytes, const std::string& source
   return model;
 }
 
+std::string ModelFile::describe() const {
+  const Model& m = model();
+  std::string text = fmt::format("kind    {}\n", kind_of(m));
+  for (const InputColumn& column : m.backbone->inputs().columns)
+    text += fmt::format("input   {}  {}\n", safe_text(column.name),
+                        column.kind == ColumnKind::number
+                            ? "number"
+                            : fmt::format("{} values", column.levels.size()));
+  const std::vector<Index> widths = m.head->widths();
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l)
+    text += fmt::format("layer   {} -> {}\n", widths[l], widths[l + 1]);
+  text += fmt::format("head    all layers ({} numbers) can be changed\nlink    {}\n",
+                      m.theta.size(), to_string(m.head->link()));
+  return text;
+}
+
 std::unique_ptr<ModelSource> ModelFile::with_theta(const Vector& theta) const {
   return std::make_unique<ModelInMemory>(fmd::with_theta(model(), theta));
 }
@@ -234,13 +252,18 @@ const ModelFormats& model_formats() {
   static const ModelFormats formats = {
       {"native",
        [](const std::filesystem::path&, std::span<const std::uint8_t> first) {
-         return first.size() > 8 && first[8] == '{';
+         return first.size() > 8 && first[8] == '{' && !seems_onnx(first);
        },
        [](FileSet files) -> std::unique_ptr<ModelFile> {
          return std::make_unique<NativeFile>(std::move(files));
        }},
       xgboost_format(),
-      lightgbm_format()};
+      lightgbm_format(),
+      {"onnx",
+       [](const std::filesystem::path&, std::span<const std::uint8_t> first) {
+         return seems_onnx(first);
+       },
+       open_onnx}};
   return formats;
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/check.h"
+#include "formats/onnx/onnx_file.h"
 
 namespace fmd::internal {
 namespace {
@@ -25,14 +26,6 @@ bool begins(std::string_view text, std::string_view with) {
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
-}
-
-// Protobuf of a ModelProto: field 1 (ir_version) is a small number, followed by a known
-// field.
-bool seems_onnx(std::string_view t) {
-  return t.size() > 16 && t[0] == '\x08' && t[1] > 0 && t[1] < 32 &&
-         (t[2] == '\x12' || t[2] == '\x1a' || t[2] == '\x22' || t[2] == '\x3a' ||
-          t[2] == '\x42');
 }
 
 bool seems_pickle(std::string_view t) {
@@ -66,7 +59,7 @@ void require_safetensors(std::span<const std::uint8_t> bytes, const std::string&
     const bool xgboost = contains(head, "learner") || contains(head, "gradient_booster");
     unsupported(source, xgboost ? "an XGBoost model" : "a JSON file", kUseScores);
   }
-  if (seems_onnx(text)) unsupported(source, "an ONNX model", kUseScores);
+  if (seems_onnx(bytes)) unsupported(source, "an ONNX model", kUseScores);
   throw Error(ErrorKind::bad_model, fmt::format("{}: this is not a model file", source),
               "give a .safetensors file that fmd train has written");
 }

@@ -19,4 +19,16 @@ std::unique_ptr<Features> Backbone::flipped(const Inputs* inputs, const Features
   return features(flipped_rows(*inputs->table, attribute, plan), {}, exec);
 }
 
+std::shared_ptr<const Backbone> Backbone::with_inputs(const std::vector<InputSpec>& specs,
+                                                      const InputFiles& files) const {
+  if (!specs.empty())
+    throw Error(ErrorKind::bad_task,
+                "the task has [[inputs]], but this model knows its columns by itself",
+                "leave [[inputs]] out");
+  if (!files.images.empty())
+    throw Error(ErrorKind::bad_option, "--images: this model reads no images",
+                "leave --images out");
+  return nullptr;
+}
+
 }  // namespace fmd

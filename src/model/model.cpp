@@ -23,6 +23,12 @@ const LinearHead& linear_head(const Model& model) {
               "keep the layers below as they are: --layers 1");
 }
 
+void set_task(Model& model, Task task, const InputFiles& files) {
+  if (auto bound = model.backbone->with_inputs(task.inputs, files))
+    model.backbone = std::move(bound);
+  model.task = std::move(task);
+}
+
 Model with_theta(const Model& model, Vector theta) {
   require_size("model", "theta", theta.size(), model.head->parameters());
   Model changed = model;

@@ -120,7 +120,8 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   const State& s = *state_;
   const Model& before = s.input.model;
   Model after = repaired;
-  if (after.task.classes.empty()) after.task = before.task;  // its file stores none
+  // A format without room for a task gets the one of the repair.
+  if (after.task.classes.empty()) set_task(after, before.task, s.input.inputs);
   after = cut_for_repair(after, s.options, 0);
   const AuditOptions& options = s.options.audit;
   DebiasReport report;

@@ -34,6 +34,7 @@ class Figures {
         tolerance_(options.tolerance),
         folder_(options.data_folder),
         complete_(options.complete),
+        inputs_(options.inputs),
         exec_(exec),
         report_(report) {}
 
@@ -64,7 +65,9 @@ class Figures {
         if (found.usable && kind == PairKind::given && file == found.note.name)
           spec.pairs = "given:" + found.file;
     }
-    before.task = after.task = task;
+    set_task(before, task, inputs_);
+    set_task(after, task, inputs_);
+    input_.inputs = inputs_;
     if (const FoundFile* groups = find_role(files_, "groups"); groups != nullptr)
       groups_ = {groups->file, groups->note.key};
     after_ = std::move(after);
@@ -221,6 +224,7 @@ class Figures {
   double tolerance_;
   std::filesystem::path folder_;
   std::function<void(Table&)> complete_;
+  InputFiles inputs_;
   Exec exec_;
   VerifyReport& report_;
   DebiasOptions options_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fmd/data/input_spec.h"
 #include "fmd/data/limit.h"
 #include "fmd/data/pair_kind.h"
 #include "fmd/data/table.h"
@@ -75,8 +76,9 @@ struct Task {
   std::vector<std::string> missing = {};  // texts that mean "missing", besides "" and "?"
   Unseen unseen = Unseen::error;
   std::vector<Limit> limits;
-  Index min_group = 100;  // smaller groups are listed, not compared
-  Index min_label = 20;   // fewer favourable (or unfavourable) labels: no TPR (or FPR)
+  std::vector<InputSpec> inputs;  // of models that do not know columns by themselves
+  Index min_group = 100;          // smaller groups are listed, not compared
+  Index min_label = 20;  // fewer favourable (or unfavourable) labels: no TPR (or FPR)
 
   [[nodiscard]] bool binary() const { return classes.size() == 2; }
   // Position in classes, -1 when there is none.
@@ -107,6 +109,7 @@ struct TaskOverrides {
   std::optional<std::vector<std::string>> category = {};  // columns of that type
   std::optional<std::vector<std::string>> missing = {};
   std::optional<std::vector<Limit>> limits = {};
+  std::optional<std::vector<InputSpec>> inputs = {};
   std::optional<Index> min_group = {};
   std::optional<Index> min_label = {};
 };
@@ -114,8 +117,9 @@ struct TaskOverrides {
 // Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or
 // "rate=R"), weight, id, ignore, missing, unseen, min_group, min_label, [types],
 // [[attributes]] (name, columns, pairs, values, reference, quantiles, cuts, match_columns,
-// caliper, reuse) or attributes = ["sex", "race"], [limits] ("co:sex" = 0.02). Throws
-// Error(bad_task) with file, line and key. An unknown key is an error that lists the keys.
+// caliper, reuse) or attributes = ["sex", "race"], [limits] ("co:sex" = 0.02), [[inputs]]
+// (see InputSpec; a tensor's file is looked for beside task.toml). Throws Error(bad_task)
+// with file, line and key. An unknown key is an error that lists the keys.
 [[nodiscard]] TaskOverrides read_task(const std::filesystem::path& path);
 [[nodiscard]] TaskOverrides parse_task(std::string_view text, const std::string& source);
 

@@ -29,6 +29,9 @@ class ModelFile : public ModelSource {
   // it is another one. Throws Error(bad_shape).
   [[nodiscard]] virtual Patch patch(const Model& changed) const = 0;
   [[nodiscard]] std::unique_ptr<ModelSource> with_theta(const Vector& theta) const override;
+  // What the file holds, for people: its kind, its inputs, its layers, what a repair can
+  // change. Lines of "key  value".
+  [[nodiscard]] virtual std::string describe() const;
 
  protected:
   // files: with every file of the model asked for.

@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "fmd/core/exec.h"
 #include "fmd/core/hash.h"
+#include "fmd/data/input_spec.h"
 #include "fmd/data/pair_plan.h"
 #include "fmd/model/features.h"
 #include "fmd/model/inputs.h"
@@ -50,6 +52,12 @@ class Backbone {
                                                           const Attribute& attribute,
                                                           const PairPlan& plan,
                                                           const Exec& exec) const;
+
+  // This backbone with its inputs made as a task's [[inputs]] say, for models that do not
+  // know columns by themselves. Null: nothing changes. Throws Error(bad_task) where the
+  // inputs do not fit, and for specs that a model with columns of its own does not need.
+  [[nodiscard]] virtual std::shared_ptr<const Backbone> with_inputs(
+      const std::vector<InputSpec>& specs, const InputFiles& files) const;
 
   // The backbone whose features are kept in files, and this one's features made of those.
   // Layers above another backbone are fast: files keep what is below.

@@ -40,6 +40,10 @@ struct Model {
 // for other heads.
 [[nodiscard]] const LinearHead& linear_head(const Model& model);
 
+// Gives the model a task, and makes its inputs as the task's [[inputs]] say. Throws what
+// Backbone::with_inputs throws.
+void set_task(Model& model, Task task, const InputFiles& files = {});
+
 // The same model with other parameters. Throws Error(bad_shape).
 [[nodiscard]] Model with_theta(const Model& model, Vector theta);
 

@@ -27,6 +27,7 @@ struct DebiasInput {
   std::optional<Table> holdout, train, test;
   std::string holdout_sha256, train_sha256, test_sha256;
   std::optional<GroupsNote> groups = {};
+  InputFiles inputs = {};  // that the model's inputs are made of
 };
 
 // A repair: candidates are made on the edit part, and one is chosen on the hold-out.

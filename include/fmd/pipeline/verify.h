@@ -19,6 +19,7 @@ struct VerifyOptions {
   std::vector<std::string> data;
   std::string train, test;
   std::filesystem::path data_folder;  // of data sets by name
+  InputFiles inputs;                  // that the model's inputs are made of
   double tolerance = 1e-6;            // must be > 0
   ModelFormats formats = model_formats();
   // Adds to a table that was read what no table file holds, such as its tensors. Empty:

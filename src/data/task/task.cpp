@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "data/json_reader.h"
 #include "data/number.h"
+#include "data/task/input_reader.h"
 #include "data/task/rules.h"
 #include "data/task/toml_reader.h"
 #include "data/words.h"
@@ -293,9 +294,9 @@ bool read_simple(const TomlReader& reader, std::string_view key, const toml::nod
 void read_key(const TomlReader& reader, std::string_view key, const toml::node& node,
               TaskOverrides& result) {
   static const std::vector<std::string> kKeys = {
-      "label",     "positive",  "classes", "favorable",  "threshold",
-      "weight",    "id",        "ignore",  "missing",    "unseen",
-      "min_group", "min_label", "types",   "attributes", "limits"};
+      "label", "positive",   "classes", "favorable", "threshold", "weight",
+      "id",    "ignore",     "missing", "unseen",    "min_group", "min_label",
+      "types", "attributes", "limits",  "inputs"};
   if (read_simple(reader, key, node, result)) return;
   if (key == "threshold") {
     result.threshold = read_threshold(reader, node);
@@ -310,6 +311,8 @@ void read_key(const TomlReader& reader, std::string_view key, const toml::node& 
     read_attributes(reader, node, result);
   } else if (key == "limits") {
     result.limits = read_limits(reader, reader.table(node, key));
+  } else if (key == "inputs") {
+    result.inputs = read_inputs(reader, node);
   } else {
     reader.fail_unknown(node, key, kKeys);
   }
@@ -477,7 +480,11 @@ TaskOverrides parse_task(std::string_view text, const std::string& source) {
 }
 
 TaskOverrides read_task(const std::filesystem::path& path) {
-  return parse_task(read_text(path, kLongestTask), path.string());
+  TaskOverrides task = parse_task(read_text(path, kLongestTask), path.string());
+  if (task.inputs)
+    for (InputSpec& spec : *task.inputs)
+      if (!spec.tensor.empty()) spec.tensor = (path.parent_path() / spec.tensor).string();
+  return task;
 }
 
 Task merge(Task task, const TaskOverrides& overrides) {
@@ -501,6 +508,7 @@ Task merge(Task task, const TaskOverrides& overrides) {
       task.types[name] = ColumnKind::category;
   if (overrides.missing) task.missing = *overrides.missing;
   if (overrides.limits) task.limits = *overrides.limits;
+  if (overrides.inputs) task.inputs = *overrides.inputs;
   if (overrides.min_group) {
     require_option(*overrides.min_group >= 0, "task", "min_group", *overrides.min_group,
                    ">= 0");
@@ -538,6 +546,7 @@ std::string to_json(const Task& task) {
                            {"min_label", task.min_label}};
   if (task.rate) object["rate"] = *task.rate;
   if (!task.missing.empty()) object["missing"] = task.missing;
+  for (const InputSpec& spec : task.inputs) object["inputs"].push_back(to_object(spec));
   return json_text(object);
 }
 
@@ -563,6 +572,9 @@ Task task_from_json(const std::string& text, const std::string& source) {
   task.unseen = unseen == "error" ? Unseen::error : Unseen::bucket;
   for (const JsonReader& element : object.objects("limits"))
     task.limits.push_back(read_limit(element));
+  if (object.has("inputs"))
+    for (const JsonReader& element : object.objects("inputs"))
+      task.inputs.push_back(read_input_spec(element));
   task.min_group = object.count("min_group");
   task.min_label = object.count("min_label");
   const std::string wrong = contradiction(task);

@@ -1,0 +1,379 @@
+#include "model/onnx_backbone.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+
+#include "core/check.h"
+#include "core/index.h"
+#include "fmd/core/bytes.h"
+#include "fmd/core/file.h"
+#include "fmd/core/safe_text.h"
+
+namespace fmd::internal {
+namespace {
+
+constexpr std::int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kText = 8, kDouble = 11;
+constexpr Index kMostBatch = 256, kBatchNumbers = 65536;
+
+// One input of one batch, in the type that the model reads.
+struct BatchTensor {
+  std::vector<std::int64_t> shape;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  std::vector<std::int32_t> ints;
+  std::vector<std::int64_t> longs;
+  std::vector<std::string> texts;
+  std::vector<const char*> pointers;
+
+  [[nodiscard]] FmdOnnxTensor view(const OnnxInput& input) {
+    FmdOnnxTensor t{.name = input.name.c_str(),
+                    .type = input.type,
+                    .rank = static_cast<std::int32_t>(shape.size()),
+                    .shape = shape.data(),
+                    .data = nullptr,
+                    .size = 0};
+    const auto numbers = [&](const auto& values) {
+      t.data = values.data();
+      t.size = values.size() * sizeof(values[0]);
+    };
+    if (input.type == kFloat) numbers(floats);
+    if (input.type == kDouble) numbers(doubles);
+    if (input.type == kInt32) numbers(ints);
+    if (input.type == kInt64) numbers(longs);
+    if (input.type == kText) {
+      for (const std::string& text : texts) pointers.push_back(text.c_str());
+      t.data = pointers.data();
+      t.size = pointers.size();
+    }
+    return t;
+  }
+};
+
+bool is_number(std::int32_t type) {
+  return type == kFloat || type == kDouble || type == kInt32 || type == kInt64;
+}
+
+[[noreturn]] void bad_input(const std::string& source, const std::string& what,
+                            const std::string& hint) {
+  throw Error(ErrorKind::bad_task, fmt::format("{}: {}", source, what), hint);
+}
+
+std::string shape_words(const std::vector<Index>& dims) {
+  std::string text;
+  for (const Index dim : dims)
+    text += (text.empty() ? "" : " x ") + (dim < 0 ? "?" : std::to_string(dim));
+  return text.empty() ? "one number" : text;
+}
+
+// Numbers of a row of this input where its shape says so, otherwise -1.
+Index row_size(const OnnxInput& input) {
+  Index size = 1;
+  for (std::size_t d = 1; d < input.dims.size(); ++d) {
+    if (input.dims[d] < 0) return -1;
+    if (size > (Index{1} << 31) / input.dims[d]) return -1;
+    size *= input.dims[d];
+  }
+  return size;
+}
+
+// A column's cell as a number of the model. Whole numbers must be whole.
+double cell_number(const Table& table, const Column& column, Index row, bool whole) {
+  const double value = column.numbers[at(row)];
+  if (whole && !(std::abs(value) < 9e15 && value == std::floor(value)))
+    throw Error(ErrorKind::bad_value,
+                fmt::format("{}, column \"{}\": \"{}\" is not a whole number",
+                            table.where(row), column.name, column.text(row)),
+                "the model reads whole numbers here");
+  return value;
+}
+
+const Column& typed_column(const Table& table, const std::string& name, bool text) {
+  const Column& column = table.column(name);
+  if ((column.kind == ColumnKind::category) != text)
+    throw Error(ErrorKind::bad_data,
+                fmt::format("{}, column \"{}\" holds {}, the model reads {}", table.source,
+                            name, text ? "numbers" : "texts", text ? "texts" : "numbers"),
+                "give the column as the model was trained on it");
+  return column;
+}
+
+}  // namespace
+
+// The opened library; the first call of features() opens it.
+struct OnnxBackbone::Session {
+  std::mutex mutex;
+  const FmdOnnx* table = nullptr;
+  void* model = nullptr;
+  std::once_flag hashed;
+  Hash below{};
+
+  Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() {
+    if (model != nullptr) table->close(model);
+  }
+
+  void open(const OnnxPart& part, const Exec& exec) {
+    const std::scoped_lock lock(mutex);
+    if (model != nullptr) return;
+    table = static_cast<const FmdOnnx*>(
+        open_backend("onnx", kFmdOnnxVersion, exec.backends,
+                     fmt::format("{}: an ONNX model", part.source),
+                     "build fmd with backends/onnx, or give the scores of the model: fmd "
+                     "audit --scores FILE"));
+    std::string libraries = "libonnxruntime.so.1\nlibonnxruntime.so";
+    if (exec.backends != nullptr && exec.backends->contains("onnxruntime")) {
+      libraries.clear();
+      for (const std::string& file : exec.backends->at("onnxruntime"))
+        libraries += (libraries.empty() ? "" : "\n") + file;
+    }
+    std::array<char, 2048> message{};
+    const std::string folder = part.folder.empty() ? "." : part.folder.string();
+    model = table->open(libraries.c_str(), part.bytes.data(), part.bytes.size(),
+                        part.files.empty() ? nullptr : folder.c_str(), message.data(),
+                        message.size());
+    if (model != nullptr) return;
+    const std::string reason = safe_text(message.data());
+    const bool absent = reason.starts_with("ONNX Runtime cannot be opened");
+    throw Error(absent ? ErrorKind::unsupported : ErrorKind::bad_model,
+                fmt::format("{}: {}{}", part.source,
+                            absent ? "" : "ONNX Runtime refuses it: ", reason),
+                absent ? "install it (pip install onnxruntime) and name its library: "
+                         "FMD_ORT_LIB=.../libonnxruntime.so.1.x"
+                       : "check that the model runs in ONNX Runtime");
+  }
+};
+
+Index OnnxBackbone::Bound::size() const {
+  return std::accumulate(shape.begin(), shape.end(), Index{1}, std::multiplies<>());
+}
+
+OnnxBackbone::OnnxBackbone(OnnxPart part)
+    : part_(std::make_shared<const OnnxPart>(std::move(part))),
+      session_(std::make_shared<Session>()) {
+  bind({});
+}
+
+std::shared_ptr<const Backbone> OnnxBackbone::with_inputs(
+    const std::vector<InputSpec>& specs, const InputFiles& files) const {
+  if (!files.images.empty())
+    bad_input(part_->source, "--images: no input is an image", "leave --images out");
+  auto made = std::make_shared<OnnxBackbone>(*this);
+  made->bind(specs);
+  if (!specs.empty() && made->bound_.empty())
+    bad_input(part_->source, made->unbound_, "write one [[inputs]] for each in task.toml");
+  return made;
+}
+
+// Without a word, an input that takes one number or text a row is the column of its name.
+void OnnxBackbone::bind(const std::vector<InputSpec>& specs) {
+  bound_.clear();
+  schema_ = {};
+  unbound_.clear();
+  std::vector<bool> used(specs.size(), false);
+  for (const OnnxInput& input : part_->inputs) {
+    InputSpec spec;
+    const auto found = std::find_if(specs.begin(), specs.end(), [&](const InputSpec& s) {
+      return s.name == input.name || (s.name.empty() && part_->inputs.size() == 1);
+    });
+    if (found != specs.end()) {
+      spec = *found;
+      used[static_cast<std::size_t>(found - specs.begin())] = true;
+    } else if (row_size(input) == 1 && !input.name.empty()) {
+      spec.columns = {input.name};
+    } else {
+      unbound_ = fmt::format(
+          "its input \"{}\" takes {} {} for each row, and nothing says "
+          "from where",
+          safe_text(input.name),
+          shape_words({input.dims.begin() + !input.dims.empty(), input.dims.end()}),
+          input.type == kText ? "texts" : "numbers");
+    }
+    spec.name = input.name;
+    if (unbound_.empty()) bind_one(input, spec);
+  }
+  for (std::size_t s = 0; s < specs.size(); ++s)
+    if (!used[s])
+      bad_input(
+          part_->source,
+          specs[s].name.empty()
+              ? fmt::format("[[inputs]] needs a name: the model has {} inputs",
+                            part_->inputs.size())
+              : fmt::format("the model has no input \"{}\"", safe_text(specs[s].name)),
+          "fmd model FILE lists the inputs");
+  if (!unbound_.empty()) bound_.clear(), schema_ = {};
+}
+
+void OnnxBackbone::bind_one(const OnnxInput& input, const InputSpec& spec) {
+  if (!is_number(input.type) && input.type != kText)
+    bad_input(part_->source,
+              fmt::format("its input \"{}\" has a type that cannot be given (number {} of "
+                          "ONNX's types)",
+                          safe_text(input.name), input.type),
+              "export the model with float32 inputs");
+  const Index wanted = row_size(input), given = std::ssize(spec.columns);
+  const std::size_t rank = input.dims.size();
+  const bool open = rank == 2 && input.dims[1] < 0;
+  if (!open && wanted != given)
+    bad_input(part_->source,
+              fmt::format("its input \"{}\" takes {} numbers for each row, {} columns are "
+                          "named",
+                          safe_text(input.name),
+                          shape_words({input.dims.begin() + (rank > 0), input.dims.end()}),
+                          given),
+              "name one column for each number, in the model's order");
+  Bound made{spec, {}};
+  if (open) {
+    made.shape = {given};
+  } else if (rank > 0) {
+    made.shape.assign(input.dims.begin() + 1, input.dims.end());
+  }
+  for (const std::string& name : spec.columns) {
+    if (schema_.reads(name)) continue;
+    schema_.columns.push_back(
+        {name, input.type == kText ? ColumnKind::category : ColumnKind::number, {}, true});
+  }
+  bound_.push_back(std::move(made));
+}
+
+Hash OnnxBackbone::hash() const {
+  std::call_once(session_->hashed, [&] {
+    ByteWriter all;
+    const auto put = [&](std::span<const std::uint8_t> bytes) {
+      const Hash one = sha256(bytes);
+      all.put_raw(one.data(), one.size());
+    };
+    put(part_->bytes);
+    for (const std::string& name : part_->files)
+      put(FileView::open(part_->folder / name).bytes());
+    all.put_text(part_->output);
+    session_->below = sha256(all.take());
+  });
+  ByteWriter all;
+  all.put_raw(session_->below.data(), session_->below.size());
+  for (const Bound& b : bound_) {
+    all.put_text(b.spec.name);
+    for (const std::string& column : b.spec.columns) all.put_text(column);
+  }
+  return sha256(all.take());
+}
+
+// The same for every call: how many rows a batch has must not depend on the rows.
+Index OnnxBackbone::batch_rows() const {
+  Index widest = 1;
+  for (std::size_t k = 0; k < bound_.size(); ++k) {
+    const OnnxInput& input = part_->inputs[k];
+    if (!input.dims.empty() && input.dims[0] > 0) return input.dims[0];
+    widest = std::max(widest, bound_[k].size());
+  }
+  return std::clamp(kBatchNumbers / widest, Index{8}, kMostBatch);
+}
+
+void OnnxBackbone::run_batch(const Session* session, const Inputs& inputs,
+                             std::span<const Index> rows, float* into) const {
+  const Table& table = *inputs.table;
+  std::vector<BatchTensor> batch(bound_.size());
+  const auto count = std::ssize(rows);
+  for (std::size_t k = 0; k < bound_.size(); ++k) {
+    const OnnxInput& input = part_->inputs[k];
+    BatchTensor& t = batch[k];
+    if (!input.dims.empty()) t.shape.push_back(count);
+    t.shape.insert(t.shape.end(), bound_[k].shape.begin(), bound_[k].shape.end());
+    const bool text = input.type == kText;
+    std::vector<const Column*> columns;
+    for (const std::string& name : bound_[k].spec.columns)
+      columns.push_back(&typed_column(table, name, text));
+    for (const Index row : rows) {
+      for (const Column* column : columns) {
+        if (text) {
+          t.texts.push_back(column->text(row));
+          continue;
+        }
+        const double value =
+            cell_number(table, *column, row, input.type == kInt32 || input.type == kInt64);
+        if (input.type == kFloat) t.floats.push_back(static_cast<float>(value));
+        if (input.type == kDouble) t.doubles.push_back(value);
+        if (input.type == kInt32) t.ints.push_back(static_cast<std::int32_t>(value));
+        if (input.type == kInt64) t.longs.push_back(static_cast<std::int64_t>(value));
+      }
+    }
+  }
+  const Index numbers = count * part_->cols;
+  if (session == nullptr) {  // the head reads the input itself
+    const BatchTensor& t = batch.at(0);
+    const auto copy = [&](const auto& values) {
+      for (Index i = 0; i < numbers; ++i) into[i] = static_cast<float>(values.at(at(i)));
+    };
+    switch (part_->inputs[0].type) {
+      case kFloat:
+        return copy(t.floats);
+      case kDouble:
+        return copy(t.doubles);
+      case kInt32:
+        return copy(t.ints);
+      default:
+        return copy(t.longs);
+    }
+  }
+  std::vector<FmdOnnxTensor> views;
+  for (std::size_t k = 0; k < batch.size(); ++k)
+    views.push_back(batch[k].view(part_->inputs[k]));
+  std::array<char, 2048> message{};
+  if (session->table->run(session->model, views.data(),
+                          static_cast<std::int32_t>(views.size()), part_->output.c_str(),
+                          into, numbers, message.data(), message.size()) == 0)
+    throw Error(
+        ErrorKind::bad_model,
+        fmt::format("{}: ONNX Runtime stops: {}", part_->source, safe_text(message.data())),
+        "check that the model takes inputs of this shape: fmd model FILE");
+}
+
+std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
+                                                 std::span<const Index> rows,
+                                                 const Exec& exec) const {
+  if (bound_.empty() && !part_->inputs.empty())
+    bad_input(part_->source, unbound_,
+              "write in task.toml: [[inputs]] with columns = [\"age\", ...]");
+  std::vector<Index> all;
+  if (rows.empty()) {
+    all.resize(at(inputs.rows()));
+    std::iota(all.begin(), all.end(), Index{0});
+    rows = all;
+  }
+  const Session* session = nullptr;
+  if (!part_->bytes.empty()) {
+    session_->open(*part_, exec);
+    session = session_.get();
+  }
+  const Index count = std::ssize(rows), size = batch_rows(), width = part_->cols;
+  std::vector<float> values(at(count * width));
+  std::atomic<Index> done = 0;
+  exec.for_each((count + size - 1) / size, [&](Index b) {
+    const Index first = b * size, here = std::min(size, count - first);
+    std::vector<Index> batch(rows.begin() + first, rows.begin() + first + here);
+    batch.resize(at(size), batch.back());
+    if (here == size) {
+      run_batch(session, inputs, batch, values.data() + first * width);
+    } else {
+      std::vector<float> padded(at(size * width));
+      run_batch(session, inputs, batch, padded.data());
+      std::copy_n(padded.begin(), here * width, values.begin() + first * width);
+    }
+    exec.report("features", done += here, count);
+  });
+  for (const float value : values)
+    if (!std::isfinite(value))
+      throw Error(ErrorKind::bad_value,
+                  fmt::format("{}: the model gives features of {} that are not finite",
+                              part_->source, inputs.table->source),
+                  "look for missing numbers in the columns that it reads");
+  return make_dense(std::move(values), count, width);
+}
+
+}  // namespace fmd::internal

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/internal.h"
+#include "fmd/model/backbone.h"
+#include "model/onnx_abi.h"
+
+namespace fmd::internal {
+
+struct OnnxInput {
+  std::string name;
+  std::int32_t type = 0;    // as ONNX counts
+  std::vector<Index> dims;  // with that of the rows; -1 = any
+};
+
+// The lower part of an ONNX model.
+struct OnnxPart {
+  std::string source;  // name of the file, for messages
+  Bytes bytes;         // a model; empty: the head reads the input itself
+  std::string output;  // the tensor that the head reads
+  Index cols = 0;
+  std::vector<OnnxInput> inputs;
+  std::filesystem::path folder;    // of external data
+  std::vector<std::string> files;  // external data, plain names
+};
+
+// Features by ONNX Runtime, in batches on all threads; the library is opened by the first
+// call of features(). Batches always have the same size, so that a row's features do not
+// depend on how many rows there are.
+class OnnxBackbone final : public Backbone {
+ public:
+  explicit OnnxBackbone(OnnxPart part);
+
+  [[nodiscard]] Index cols() const override { return part_->cols; }
+  [[nodiscard]] Hash hash() const override;
+  [[nodiscard]] const InputSchema& inputs() const override { return schema_; }
+  [[nodiscard]] std::unique_ptr<Features> features(const Inputs& inputs,
+                                                   std::span<const Index> rows,
+                                                   const Exec& exec) const override;
+  [[nodiscard]] std::shared_ptr<const Backbone> with_inputs(
+      const std::vector<InputSpec>& specs, const InputFiles& files) const override;
+
+  [[nodiscard]] const OnnxPart& part() const { return *part_; }
+
+ private:
+  struct Session;
+  void bind(const std::vector<InputSpec>& specs);
+  void bind_one(const OnnxInput& input, const InputSpec& spec);
+  [[nodiscard]] Index batch_rows() const;
+  void run_batch(const Session* session, const Inputs& inputs, std::span<const Index> rows,
+                 float* into) const;
+
+  std::shared_ptr<const OnnxPart> part_;
+  std::shared_ptr<Session> session_;  // shared by copies with other inputs
+  // Of each input of the part: what it is made of, and the shape of one row.
+  struct Bound {
+    InputSpec spec;
+    std::vector<Index> shape;
+    [[nodiscard]] Index size() const;
+  };
+  std::vector<Bound> bound_;  // empty: not known yet
+  std::string unbound_;       // why
+  InputSchema schema_;
+};
+
+}  // namespace fmd::internal
