@@ -44,7 +44,7 @@ const std::vector<Method>& methods() {
         false, false, false, false},
        fit_ppif},
       {{"dfr", "last layer on balanced groups", "Kirichenko et al. 2023", "nothing", true,
-        false, false, false, false},
+        false, false, false, false, true},
        fit_dfr_method},
   };
   return all;
@@ -76,6 +76,7 @@ std::string why_not(const BaselineInfo& info, const BaselineProblem& problem) {
   if (info.favorable && problem.favorable < 0) return "needs a favourable class";
   if (info.trains && problem.train.rows.X == nullptr)
     return "needs the rows that the model was trained on";
+  if (info.whole_head && !problem.head.whole()) return "needs a head with an intercept";
   return "";
 }
 

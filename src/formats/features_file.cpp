@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -25,6 +27,8 @@ std::span<const T> values_of(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
+std::string flip_prefix(std::size_t k) { return fmt::format("flip.{}.", k); }
+
 // The tensors that a file with this note has, without their data.
 Safetensors features_tensors(const FeaturesNote& note) {
   Safetensors file;
@@ -32,9 +36,17 @@ Safetensors features_tensors(const FeaturesNote& note) {
                        std::vector<Index> shape) {
     file.tensors[name] = {dtype, std::move(shape), {}};
   };
-  if (note.places == 0) add("x", "F32", {note.rows, note.cols});
-  if (note.places > 0) add("column", "I32", {note.rows, note.places});
-  if (note.places > 0 && !note.ones) add("value", "F32", {note.rows, note.places});
+  const auto add_features = [&](const std::string& prefix, Index rows) {
+    if (note.places == 0) add(prefix + "x", "F32", {rows, note.cols});
+    if (note.places > 0) add(prefix + "column", "I32", {rows, note.places});
+    if (note.places > 0 && !note.ones) add(prefix + "value", "F32", {rows, note.places});
+    if (note.outputs > 0) add(prefix + "offset", "F64", {rows, note.outputs});
+  };
+  add_features("", note.rows);
+  for (std::size_t k = 0; k < note.attributes.size(); ++k)
+    if (note.has_flips(k))
+      add_features(flip_prefix(k),
+                   flip_row(note.rows, 0, 1, std::ssize(note.attributes[k].values)));
   if (!note.label.empty()) add("label", "I32", {note.rows});
   if (!note.weight.empty()) add("weight", "F32", {note.rows});
   for (std::size_t k = 0; k < note.attributes.size(); ++k)
@@ -44,6 +56,14 @@ Safetensors features_tensors(const FeaturesNote& note) {
 }
 
 }  // namespace
+
+bool FeaturesNote::has_flips(std::size_t attribute) const {
+  return std::find(flips.begin(), flips.end(), attributes[attribute].name) != flips.end();
+}
+
+Index flip_row(Index row, std::int32_t from, std::int32_t to, Index values) {
+  return row * (values - 1) + (to < from ? to : to - 1);
+}
 
 bool is_features_file(std::span<const std::uint8_t> bytes) {
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
@@ -87,19 +107,44 @@ FeaturesFile FeaturesFile::parse(std::span<const std::uint8_t> bytes,
 }
 
 std::unique_ptr<Features> FeaturesFile::features(Index first, Index count) const {
+  return kept("", first, count);
+}
+
+std::unique_ptr<Features> FeaturesFile::flips(std::size_t k, Index first,
+                                              Index count) const {
+  if (!note().has_flips(k)) return nullptr;
+  const Index values = std::ssize(note().attributes[k].values);
+  return kept(flip_prefix(k), flip_row(first, 0, 1, values), flip_row(count, 0, 1, values));
+}
+
+std::unique_ptr<Features> FeaturesFile::kept(const std::string& prefix, Index first,
+                                             Index count) const {
   const FeaturesNote& n = note();
+  std::unique_ptr<Features> X;
   if (n.places == 0) {
-    const auto x = values_of<float>(tensors_.at("x"));
-    return make_dense_view(x.subspan(at(first * n.cols), at(count * n.cols)), count, n.cols,
-                           keeper_);
+    const auto x = values_of<float>(tensors_.at(prefix + "x"));
+    X = make_dense_view(x.subspan(at(first * n.cols), at(count * n.cols)), count, n.cols,
+                        keeper_);
+  } else {
+    PaddedRows rows;
+    rows.places = n.places;
+    rows.cols = n.cols;
+    const std::size_t from = at(first * n.places), size = at(count * n.places);
+    rows.column =
+        values_of<std::int32_t>(tensors_.at(prefix + "column")).subspan(from, size);
+    if (!n.ones)
+      rows.value = values_of<float>(tensors_.at(prefix + "value")).subspan(from, size);
+    X = make_padded_view(rows, source_, keeper_);
   }
-  PaddedRows rows;
-  rows.places = n.places;
-  rows.cols = n.cols;
-  const std::size_t from = at(first * n.places), size = at(count * n.places);
-  rows.column = values_of<std::int32_t>(tensors_.at("column")).subspan(from, size);
-  if (!n.ones) rows.value = values_of<float>(tensors_.at("value")).subspan(from, size);
-  return make_padded_view(rows, source_, keeper_);
+  if (n.outputs == 0) return X;
+  std::vector<double> offset(at(count * n.outputs));
+  const auto bytes =
+      tensors_.at(prefix + "offset")
+          .subspan(at(first * n.outputs) * sizeof(double), offset.size() * sizeof(double));
+  if (!offset.empty()) std::memcpy(offset.data(), bytes.data(), bytes.size());
+  for (const double value : offset)
+    if (!std::isfinite(value)) damaged_features(source_, "an offset is not finite");
+  return make_offset(std::move(X), std::move(offset), n.outputs);
 }
 
 std::vector<std::int32_t> FeaturesFile::codes(const std::string& name, Index first,
@@ -151,59 +196,97 @@ FeaturesWriter::FeaturesWriter(OutputFiles& files, std::filesystem::path target,
 }
 
 template <typename T>
-void FeaturesWriter::put(const std::string& tensor, Index per_row,
+void FeaturesWriter::put(const std::string& tensor, Index row, Index per_row,
                          std::span<const T> values) {
   files_.write_at(
-      target_, offset_.at(tensor) + row_ * per_row * Index{sizeof(T)},
+      target_, offset_.at(tensor) + row * per_row * Index{sizeof(T)},
       {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()});
+}
+
+void FeaturesWriter::put_rows(const std::string& prefix, Index first, Index count,
+                              const FeatureBlock& block, std::span<const Index> place) {
+  const Index places = note_.places, cols = note_.cols;
+  require_size("features file", "the offset of a row",
+               block.offset == nullptr ? 0 : block.outputs, note_.outputs);
+  std::vector<double> offset(at(count * note_.outputs), 0);
+  std::vector<float> value(at(count * (places == 0 ? cols : places)), 0);
+  std::vector<std::int32_t> column(at(count * places), -1);
+  for (Index i = 0; i < block.rows; ++i) {
+    const Index to = place[at(i)] - first;
+    for (Index k = 0; k < note_.outputs; ++k)
+      offset[at(to * note_.outputs + k)] = block.offset[i * note_.outputs + k];
+    if (!block.sparse()) {
+      std::copy_n(block.dense + i * cols, cols, value.begin() + to * cols);
+      continue;
+    }
+    const Index from = block.start[at(i)], entries = block.start[at(i) + 1] - from;
+    require_option(entries <= places, "features file", "places", places,
+                   fmt::format(">= {}", entries));
+    for (Index e = 0; e < entries; ++e) {
+      column[at(to * places + e)] = block.column[at(from + e)];
+      if (!block.value.empty()) value[at(to * places + e)] = block.value[at(from + e)];
+    }
+  }
+  if (places == 0) put(prefix + "x", first, cols, std::span<const float>(value));
+  if (places > 0)
+    put(prefix + "column", first, places, std::span<const std::int32_t>(column));
+  if (places > 0 && !note_.ones)
+    put(prefix + "value", first, places, std::span<const float>(value));
+  if (note_.outputs > 0)
+    put(prefix + "offset", first, note_.outputs, std::span<const double>(offset));
+}
+
+// Pairs of a row are adjacent, so the pairs of some rows are some pairs in a row.
+void FeaturesWriter::put_flips(const Flips& flips, Index values, Index rows) {
+  require_size("features file", "flipped features", flips.X->rows(), flips.plan.size());
+  Scratch scratch;
+  std::size_t next = 0;
+  for (Index first = 0; first < rows; first += kBlockRows) {
+    const Index last = std::min(first + kBlockRows, rows);
+    std::vector<Index> pairs, place;
+    for (; next < flips.plan.row.size() && flips.plan.row[next] < last; ++next) {
+      pairs.push_back(static_cast<Index>(next));
+      place.push_back(flip_row(row_ + flips.plan.row[next], flips.plan.from[next],
+                               flips.plan.to[next], values));
+    }
+    put_rows(flip_prefix(flips.attribute), flip_row(row_ + first, 0, 1, values),
+             flip_row(last - first, 0, 1, values), flips.X->gather(pairs, scratch), place);
+  }
 }
 
 void FeaturesWriter::add(const Features& X, std::span<const std::int32_t> y,
                          std::span<const float> weight,
-                         const std::vector<Attribute>& attributes) {
+                         const std::vector<Attribute>& attributes,
+                         const std::vector<Flips>& flips) {
   const Index rows = X.rows();
   require_size("features file", "a row", X.cols(), note_.cols);
   require_size("features file", "attributes", std::ssize(attributes),
                std::ssize(note_.attributes));
+  require_size("features file", "flips", std::ssize(flips), std::ssize(note_.flips));
   if (row_ + rows > note_.rows)
     require_size("features file", "the table", row_ + rows, note_.rows);
   if (!note_.label.empty()) {
     require_size("features file", "y", std::ssize(y), rows);
-    put("label", 1, y);
+    put("label", row_, 1, y);
   }
   if (!note_.weight.empty()) {
     require_size("features file", "weight", std::ssize(weight), rows);
-    put("weight", 1, weight);
+    put("weight", row_, 1, weight);
   }
   for (std::size_t k = 0; k < attributes.size(); ++k) {
     require_size("features file", "group", std::ssize(attributes[k].group), rows);
-    put(fmt::format("attribute.{}", k), 1,
+    put(fmt::format("attribute.{}", k), row_, 1,
         std::span<const std::int32_t>(attributes[k].group));
   }
+  for (const Flips& one : flips)
+    put_flips(one, std::ssize(note_.attributes[one.attribute].values), rows);
   Scratch scratch;
-  std::vector<std::int32_t> column;
-  std::vector<float> value;
+  std::vector<Index> place;
   for (Index b = 0; b < block_count(rows); ++b) {
     const FeatureBlock block = X.block(b, scratch);
-    if (!block.sparse()) {
-      put("x", note_.cols, std::span(block.dense, at(block.rows * block.cols)));
-      row_ += block.rows;
-      continue;
-    }
-    column.assign(at(block.rows * note_.places), -1);
-    value.assign(column.size(), 0);
-    for (Index i = 0; i < block.rows; ++i) {
-      const Index from = block.start[at(i)], count = block.start[at(i) + 1] - from;
-      require_option(count <= note_.places, "features file", "places", note_.places,
-                     fmt::format(">= {}", count));
-      for (Index e = 0; e < count; ++e) {
-        column[at(i * note_.places + e)] = block.column[at(from + e)];
-        if (!block.value.empty())
-          value[at(i * note_.places + e)] = block.value[at(from + e)];
-      }
-    }
-    put("column", note_.places, std::span<const std::int32_t>(column));
-    if (!note_.ones) put("value", note_.places, std::span<const float>(value));
+    place.resize(at(block.rows));
+    std::iota(place.begin(), place.end(), row_);
+    put_rows("", row_, block.rows, block, place);
     row_ += block.rows;
   }
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kSchema = 1;
+constexpr int kSchema = 1, kWithFlips = 2;  // the second: an offset or flipped features
 
 Json attribute_json(const Attribute& a) {
   Json cells = Json::array();
@@ -70,28 +70,39 @@ Attribute read_one(const Json& json, const std::string& source) {
 std::string to_json(const FeaturesNote& note) {
   Json attributes = Json::array();
   for (const Attribute& a : note.attributes) attributes.push_back(attribute_json(a));
-  return json_text({{"schema", kSchema},
-                    {"rows", note.rows},
-                    {"cols", note.cols},
-                    {"places", note.places},
-                    {"ones", note.ones},
-                    {"encoder", note.encoder},
-                    {"source", note.source},
-                    {"source_sha256", note.source_sha256},
-                    {"label", note.label},
-                    {"classes", note.classes},
-                    {"weight", note.weight},
-                    {"attributes", attributes},
-                    {"seen", note.seen < 0 ? Json(nullptr) : Json(note.seen)},
-                    {"seen_by_chance", note.seen_by_chance},
-                    {"missing_numbers", note.missing_numbers}});
+  Json json = {{"schema", kSchema},
+               {"rows", note.rows},
+               {"cols", note.cols},
+               {"places", note.places},
+               {"ones", note.ones},
+               {"encoder", note.encoder},
+               {"source", note.source},
+               {"source_sha256", note.source_sha256},
+               {"label", note.label},
+               {"classes", note.classes},
+               {"weight", note.weight},
+               {"attributes", attributes},
+               {"seen", note.seen < 0 ? Json(nullptr) : Json(note.seen)},
+               {"seen_by_chance", note.seen_by_chance},
+               {"missing_numbers", note.missing_numbers}};
+  if (note.outputs > 0 || !note.flips.empty()) {
+    json["schema"] = kWithFlips;
+    json["outputs"] = note.outputs;
+    json["flips"] = note.flips;
+  }
+  return json_text(json);
 }
 
 FeaturesNote features_note_from_json(const std::string& text, const std::string& source) {
   const Json json = JsonReader::parse(text, source);
   const JsonReader reader(json, source);
-  if (reader.count("schema") != kSchema) reader.fail("schema is not 1");
+  const Index schema = reader.count("schema");
+  if (schema != kSchema && schema != kWithFlips) reader.fail("schema is not 1 or 2");
   FeaturesNote note;
+  if (schema == kWithFlips) {
+    note.outputs = reader.count("outputs");
+    note.flips = reader.texts("flips");
+  }
   note.rows = reader.count("rows");
   note.cols = reader.count("cols");
   note.places = reader.count("places");
@@ -112,6 +123,16 @@ FeaturesNote features_note_from_json(const std::string& text, const std::string&
   if (attributes == json.end() || !attributes->is_array())
     reader.fail("attributes is not a list");
   for (const Json& one : *attributes) note.attributes.push_back(read_one(one, source));
+  for (const std::string& name : note.flips) {
+    const auto found = std::find_if(note.attributes.begin(), note.attributes.end(),
+                                    [&](const Attribute& a) { return a.name == name; });
+    if (found == note.attributes.end() || found->values.size() < 2 || !found->flips())
+      reader.fail("flips must name attributes that have two values or more");
+  }
+  // Shapes are compared with the file: no product may be larger than a number can be.
+  constexpr Index kMost = Index{1} << 40;
+  if (note.rows > kMost || note.outputs > (Index{1} << 20))
+    reader.fail("rows or outputs is not allowed");
   return note;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fmd/data/encoder.h"
+#include "fmd/data/csr_rows.h"
 
 namespace fmd::internal {
 namespace {

@@ -66,14 +66,14 @@ std::unique_ptr<Features> without_columns(const Features& X, std::span<const Ind
       Scratch scratch;
       parts[at(b)] = take_sparse(X.block(b, scratch), columns);
     });
-    return keep_offset(make_sparse(joined(parts, columns.count)), X);
+    return make_sparse(joined(parts, columns.count));
   }
   std::vector<float> dense(at(X.rows() * columns.count));
   exec.for_each(blocks, [&](Index b) {
     Scratch scratch;
     take_dense(X.block(b, scratch), columns, dense.data() + b * kBlockRows * columns.count);
   });
-  return keep_offset(make_dense(std::move(dense), X.rows(), columns.count), X);
+  return make_dense(std::move(dense), X.rows(), columns.count);
 }
 
 }  // namespace fmd

@@ -115,7 +115,10 @@ void add_controls(const CompareGround& g, std::vector<CompareMethod>& all) {
       });
   add("tempered", "logits divided by T", "", fit_tempered);
   add("intercept-shift", "intercept shifted",
-      g.model.task.favorable_class() < 0 ? "needs a favourable class" : "", fit_shifted);
+      g.model.task.favorable_class() < 0          ? "needs a favourable class"
+      : linear_head(g.model).intercepts().empty() ? "the model has no intercept"
+                                                  : "",
+      fit_shifted);
   add("retrained-without", "retrained without the column",
       !column_not_read(g).empty() ? column_not_read(g)
       : g.train == nullptr        ? kNoTrain

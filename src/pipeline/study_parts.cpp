@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/features_file.h"
@@ -86,6 +87,18 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
 std::unique_ptr<Features> flipped_features(const Model& model, const Study& study,
                                            const Attribute& attribute,
                                            const PairPlan& plan) {
+  const Index number = study.find(attribute.name);
+  if (number >= 0 && number < std::ssize(study.flips) &&
+      study.flips[at(number)] != nullptr) {
+    std::vector<Index> kept;
+    for (std::size_t i = 0; i < plan.row.size(); ++i)
+      kept.push_back(
+          flip_row(plan.row[i], plan.from[i], plan.to[i], std::ssize(attribute.values)));
+    FeaturePatch nothing;  // they are flipped already
+    nothing.entries.resize(attribute.values.size());
+    return model.backbone->of_kept(
+        make_patched(*study.flips[at(number)], kept, nothing, plan.to), {});
+  }
   const Inputs inputs = study.inputs();
   const bool rows = !study.table.columns.empty();
   return model.backbone->flipped(rows ? &inputs : nullptr, *study.X, attribute, plan, {});

@@ -128,8 +128,10 @@ struct StudyStream::State {
       const auto weight = features->weights(row, count);
       block.weight.assign(weight.begin(), weight.end());
     }
-    for (const std::size_t k : place)
+    for (const std::size_t k : place) {
       block.attributes.push_back(features->attribute(k, row, count));
+      block.flips.push_back(features->flips(k, row, count));
+    }
     // The file only has totals: they are reported with the first rows.
     block.seen = row == 0 ? features->note().seen : 0;
     block.missing_numbers = row == 0 ? features->note().missing_numbers : 0;
@@ -215,13 +217,29 @@ void write_features(const Model& model, const Task& task, StudyStream& stream,
   note.classes = task.classes;
   note.weight = task.weight;
   note.attributes = stream.attributes();
-  for (Attribute& a : note.attributes) a.code.clear(), a.group.clear();
+  std::vector<std::size_t> flipped;  // attributes that the backbone must run again for
+  for (std::size_t k = 0; k < note.attributes.size(); ++k) {
+    Attribute& a = note.attributes[k];
+    a.code.clear(), a.group.clear();
+    if (kept.flips_features() || !a.flips() || !kept.inputs().reads(a)) continue;
+    flipped.push_back(k);
+    note.flips.push_back(a.name);
+  }
   Study block;
   if (!stream.next(block, "encoding")) return;
+  Scratch scratch;
+  note.outputs = block.X->block(0, scratch).outputs;
   FeaturesWriter writer(files, target, note);
   Index seen = 0, missing = 0;
   do {
-    writer.add(*block.X, block.y, block.weight, block.attributes);
+    std::vector<FeaturesWriter::Flips> flips;
+    for (const std::size_t k : flipped) {
+      const Attribute& a = block.attributes[k];
+      PairPlan plan = flip_plan(a);
+      auto made = flipped_features(model, block, a, plan);
+      flips.push_back({k, std::move(plan), std::move(made)});
+    }
+    writer.add(*block.X, block.y, block.weight, block.attributes, flips);
     seen = block.seen < 0 || seen < 0 ? -1 : seen + block.seen;
     missing += block.missing_numbers;
   } while (stream.next(block, "encoding"));

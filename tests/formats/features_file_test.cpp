@@ -78,6 +78,71 @@ std::vector<float> dense_row(const Features& X, Index row) {
   return values;
 }
 
+// Row i flipped is row (i + 1) of the same features with another offset.
+TEST(FeaturesFile, KeepsOffsetsAndFlippedFeatures) {
+  for (const bool sparse : {false, true}) {
+    const test::Folder folder;
+    constexpr Index kRows = 5000;
+    const auto shape = random_problem({.rows = kRows, .cols = 5, .sparse = sparse});
+    FeaturesNote note = note_of(kRows, 5, sparse ? 5 : 0);
+    note.outputs = 2;
+    note.flips = {"sex"};
+    std::vector<double> offset;
+    for (Index i = 0; i < 2 * kRows; ++i) offset.push_back(0.5 * static_cast<double>(i));
+    const auto X = keep_offset(
+        random_problem({.rows = kRows, .cols = 5, .sparse = sparse}).X,
+        *make_offset(make_dense(std::vector<float>(kRows, 0), kRows, 1), offset, 2));
+    const auto path = folder.path() / "x.features";
+    OutputFiles files({.force = true});
+    FeaturesWriter writer(files, path, note);
+    const std::vector<Index> parts = {3000, 2000};
+    Index first = 0;
+    for (const Index count : parts) {  // in two parts; every third row has no value
+      const Beside beside(note, first, count);
+      FeaturesWriter::Flips flips;
+      std::vector<Index> rows, source;
+      for (Index i = 0; i < count; ++i) {
+        rows.push_back(first + i);
+        if (i % 3 == 0) continue;
+        flips.plan.row.push_back(i);
+        flips.plan.from.push_back(static_cast<std::int32_t>(i % 2));
+        flips.plan.to.push_back(1 - static_cast<std::int32_t>(i % 2));
+        source.push_back((first + i + 1) % kRows);
+      }
+      FeaturePatch nothing;
+      nothing.entries.resize(2);
+      flips.X = make_patched(*X, source, nothing, flips.plan.to);
+      const std::vector<std::int32_t> to(rows.size(), 0);
+      std::vector<FeaturesWriter::Flips> all;
+      all.push_back(std::move(flips));
+      writer.add(*make_patched(*X, rows, nothing, to), beside.y, beside.weight,
+                 beside.attributes, all);
+      first += count;
+    }
+    writer.finish(-1, 0, 0);
+    files.commit();
+
+    const FeaturesFile file = FeaturesFile::open(path);
+    EXPECT_EQ(file.note().flips, note.flips);
+    const auto back = file.features(100, 4500), flipped = file.flips(0, 100, 4500);
+    ASSERT_EQ(flipped->rows(), 4500);
+    Scratch scratch, other;
+    for (const Index row : {0, 1, 2, 2899, 2900, 2901, 4499}) {
+      const Index whole = row + 100, part = whole < 3000 ? whole : whole - 3000;
+      EXPECT_EQ(dense_row(*back, row), dense_row(*X, whole));
+      const std::vector<Index> one = {row}, next = {(whole + 1) % kRows};
+      EXPECT_EQ(back->gather(one, scratch).offset[1], static_cast<double>(whole) + 0.5);
+      if (part % 3 == 0) {
+        EXPECT_EQ(dense_row(*flipped, row), std::vector<float>(5, 0));
+      } else {
+        EXPECT_EQ(dense_row(*flipped, row), dense_row(*X, next[0]));
+        EXPECT_EQ(flipped->gather(one, scratch).offset[0],
+                  X->gather(next, other).offset[0]);
+      }
+    }
+  }
+}
+
 TEST(FeaturesFile, ComesBackTheSameDenseAndSparse) {
   for (const bool sparse : {false, true}) {
     const test::Folder folder;
@@ -168,7 +233,7 @@ TEST_F(Damaged, HeadsAreNotTrusted) {
     EXPECT_THROW((void)FeaturesFile::open(save(bytes_.substr(0, cut))), Error) << cut;
   EXPECT_ERROR((void)FeaturesFile::open(replaced("\\\"rows\\\":10", "\\\"rows\\\":11")),
                ErrorKind::bad_model, "does not have the shape that its note says");
-  EXPECT_ERROR((void)FeaturesFile::open(replaced("\\\"schema\\\":1", "\\\"schema\\\":2")),
+  EXPECT_ERROR((void)FeaturesFile::open(replaced("\\\"schema\\\":1", "\\\"schema\\\":3")),
                ErrorKind::bad_model, "schema");
   EXPECT_ERROR((void)FeaturesFile::open(replaced("fmd.features", "fmd.fe_tures")),
                ErrorKind::bad_model, "is missing");

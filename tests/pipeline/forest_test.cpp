@@ -226,6 +226,33 @@ TEST(ForestProof, GoesThroughAuditExplainDebiasVerifyAndUndo) {
             driven.repaired.model_files[1].sha256_after);
 }
 
+TEST(ForestProof, EveryMethodWorks) {
+  const Grown made = grown();
+  const test::DriveTables tables{made.parts.train, made.parts.repair, made.parts.test};
+  Model model = made.model;
+  model.note.l2 = 1e-3;
+  test::drive_methods(model, tables, "group", {});
+  EXPECT_GT(test::drive_compare(model, tables, {}).methods.size(), 5u);
+}
+
+// Flipped leaves and base margins are kept too, and a repaired model finds them.
+TEST(ForestProof, AFileOfFeaturesStandsForTheTable) {
+  const Grown made = grown();
+  Table table = made.parts.train;
+  table.columns[1].codes[7] = table.columns[1].codes[4999] =
+      -1;  // nobody knows their group
+  table.columns[1].missing = 2;
+  const Model repaired = with_theta(made.model, 0.5 * made.model.theta);
+  for (const Model* model : {&made.model, &repaired})
+    test::expect_same_audit(test::drive_features(made.model, *model, table, {}),
+                            test::drive_audit(*model, table, {}), "group");
+  Model other = made.model;
+  other.backbone = std::make_shared<const Forest>(std::vector<double>(12, 0.5),
+                                                  std::vector<double>{0, 0, 0});
+  EXPECT_ERROR(test::drive_features(made.model, other, table, {}), ErrorKind::bad_model,
+               "made by another model");
+}
+
 Index peak_memory() {
   std::ifstream in("/proc/self/status");
   for (std::string word; in >> word;)

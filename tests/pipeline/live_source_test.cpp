@@ -96,6 +96,14 @@ TEST(LiveSourceProof, GoesThroughAuditExplainAndDebiasOnOneThread) {
                                           "group", {.pool = &pool});
   EXPECT_GT(driven.gap(0), 0.05);
   EXPECT_LT(driven.gap(1), 0.1 * driven.gap(0));
+  const Exec exec{.pool = &pool};
+  const test::DriveTables tables{parts.train, parts.repair, parts.test};
+  test::drive_methods(source.model(), tables, "group", exec);
+  EXPECT_GT(test::drive_compare(source.model(), tables, exec).methods.size(), 5u);
+  EXPECT_FALSE(test::drive_scan(source.model(), parts.train, exec).columns.empty());
+  test::expect_same_audit(
+      test::drive_features(source.model(), source.model(), parts.test, exec), driven.audit,
+      "group");
   EXPECT_GT(dynamic_cast<const LiveBackbone&>(*source.model().backbone).calls(), 5);
 }
 

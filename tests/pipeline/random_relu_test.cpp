@@ -171,6 +171,15 @@ TEST(RandomReluProof, TheFilePassesTheCheck) {
   test::check_model_file({folder / "model", with_relu(), made.parts.test});
 }
 
+TEST(RandomReluProof, EveryMethodWorks) {
+  const Trained made = trained();
+  const test::DriveTables tables{made.parts.train, made.parts.repair, made.parts.test};
+  Model model = made.model;
+  model.note.l2 = 1e-3;
+  test::drive_methods(model, tables, "group", {});
+  EXPECT_GT(test::drive_compare(model, tables, {}).methods.size(), 5u);
+}
+
 TEST(RandomReluProof, GoesThroughAuditExplainDebiasVerifyAndUndo) {
   const Trained made = trained();
   const test::Folder folder;

@@ -10,11 +10,15 @@
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/compare.h"
 #include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/explain.h"
 #include "fmd/pipeline/read.h"
 #include "fmd/pipeline/save_debias.h"
+#include "fmd/pipeline/scan.h"
+#include "fmd/pipeline/study_stream.h"
 #include "fmd/pipeline/verify.h"
+#include "support/close.h"
 #include "support/folder.h"
 
 // A model's way from audit to undo, for tests of backbones, heads and formats. No other
@@ -47,6 +51,42 @@ inline AuditReport drive_audit(const Model& model, const Table& table, const Exe
   return audit_model(model, study, pairs, options, exec);
 }
 
+// The audit of the same rows from a file of features, which another model of the same
+// backbone made.
+inline AuditReport drive_features(const Model& made_by, const Model& model,
+                                  const Table& table, const Exec& exec) {
+  const Folder folder;
+  write_text(folder / "rows.csv", to_csv(table));
+  {
+    StudyStream stream(made_by, made_by.task, (folder / "rows.csv").string(),
+                       {.need_labels = true}, exec);
+    OutputFiles files({.force = false});
+    write_features(made_by, made_by.task, stream, "", files, folder / "rows.features");
+    files.commit();
+  }
+  StudyStream stream(model, model.task, (folder / "rows.features").string(),
+                     {.need_labels = true, .whole = true}, exec);
+  Study study;
+  EXPECT_TRUE(stream.next(study, "reading"));
+  const auto pairs = make_pairs(model, study, model.task, {}, exec);
+  AuditOptions options;
+  options.replicates = 100;
+  return audit_model(model, study, pairs, options, exec);
+}
+
+inline ScanReport drive_scan(const Model& model, const Table& table, const Exec& exec) {
+  return scan_model(model, make_study(model, table, model.task, true, exec), {}, exec);
+}
+
+// The figures of two audits are the same to the bit.
+inline void expect_same_audit(const AuditReport& a, const AuditReport& b,
+                              const std::string& attribute) {
+  EXPECT_EQ(a.rows, b.rows);
+  EXPECT_EQ(a.accuracy.value, b.accuracy.value);
+  EXPECT_EQ(a.find(attribute)->flip->co.value, b.find(attribute)->flip->co.value);
+  EXPECT_EQ(a.find(attribute)->flip->co.low, b.find(attribute)->flip->co.low);
+}
+
 inline ExplainReport drive_explain(const Model& model, const DriveTables& tables,
                                    const std::string& attribute, const Exec& exec) {
   const Study data = make_study(model, tables.repair, model.task, true, exec);
@@ -74,6 +114,46 @@ inline DebiasOptions drive_options(const std::string& attribute) {
   options.max_accuracy_loss = 0.05;
   options.audit.replicates = 100;
   return options;
+}
+
+// Every method gives a candidate that lowers the gap on the hold-out, or says why it
+// cannot.
+inline void drive_methods(const Model& model, const DriveTables& tables,
+                          const std::string& attribute, const Exec& exec) {
+  for (const char* method : {"solve", "path", "step", "remove", "replace"}) {
+    SCOPED_TRACE(method);
+    DebiasOptions options = drive_options(attribute);
+    options.method = method;
+    options.max_accuracy_loss = 0.1;
+    options.best_effort = true;
+    const DebiasRun run(drive_input(model, tables), options, exec);
+    EXPECT_TRUE(run.found());
+    const DebiasReport report = run.measure(run.model());
+    const auto gap = [&](std::size_t contender) {
+      return report.holdout[contender].audit->find(attribute)->flip->co.value;
+    };
+    EXPECT_LT(gap(1), gap(0));
+  }
+  DebiasOptions averaged = drive_options(attribute);
+  averaged.method = "average-column";
+  if (model.backbone->columns() == nullptr) {
+    EXPECT_ERROR(DebiasRun(drive_input(model, tables), averaged, exec),
+                 ErrorKind::unsupported, "average-column");
+  }
+}
+
+// Controls, our methods and the rivals on one model.
+inline CompareReport drive_compare(const Model& model, const DriveTables& tables,
+                                   const Exec& exec) {
+  CompareInput input;
+  input.data = tables.train;
+  input.model = model;
+  input.model_name = "model";
+  input.train = tables.repair;
+  input.task = model.task;
+  CompareOptions options;
+  options.replicates = 50;
+  return compare(input, options, exec);
 }
 
 // Nothing but memory: what a live object goes through. Verify is the repair a second time,

@@ -64,6 +64,7 @@ struct BaselineInfo {
   const char* needs;  // when it answers: "nothing", "the attribute", ...
   bool two_classes, two_groups, favorable, trains;  // what it requires of the problem
   bool decisions_only;                              // it gives no probabilities
+  bool whole_head = false;                          // it needs all weights and an intercept
 };
 
 // reweigh, influence-reweigh, eqodd, ceqodd, reject, group-thresholds, ppif, dfr.

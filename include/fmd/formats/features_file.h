@@ -9,6 +9,7 @@
 
 #include "fmd/core/types.h"
 #include "fmd/data/attribute.h"
+#include "fmd/data/pair_plan.h"
 #include "fmd/model/features.h"
 
 namespace fmd {
@@ -29,6 +30,10 @@ struct FeaturesNote {
   Index seen = -1;                    // this and the next two: the same as in Study
   double seen_by_chance = 0;
   Index missing_numbers = 0;
+  Index outputs = 0;               // of the offset for the logits; 0 = there is none
+  std::vector<std::string> flips;  // attributes whose flipped features are in the file
+
+  [[nodiscard]] bool has_flips(std::size_t attribute) const;
 };
 
 // The features of a table with labels, weights and attributes, made once by `fmd features`
@@ -40,8 +45,13 @@ struct FeaturesNote {
 //   label         I32 [rows]           class, -1 = missing; absent without labels
 //   weight        F32 [rows]           absent: 1
 //   attribute.K   I32 [rows]           group of attribute K, -1 = none
+//   offset        F64 [rows, outputs]  absent: 0
+//   flip.K.x, flip.K.column, flip.K.value, flip.K.offset
+//                 The same for each row with attribute K set to each other value, in the
+//                 order of values: V - 1 rows for a row, empty ones where its value is not
+//                 known. Only where features cannot be flipped by themselves.
 //
-// and metadata fmd.features with the note as JSON.
+// and metadata fmd.features with the note as JSON: schema 1, or 2 with an offset or flips.
 class FeaturesFile {
  public:
   // Throws Error(cannot_read), and Error(bad_model) for anything that a FeaturesWriter
@@ -60,11 +70,18 @@ class FeaturesFile {
   [[nodiscard]] std::unique_ptr<Features> features(Index first, Index count) const;
   [[nodiscard]] std::vector<std::int32_t> labels(Index first, Index count) const;
   [[nodiscard]] std::span<const float> weights(Index first, Index count) const;
+  // Flipped features of attribute k, V - 1 rows for each row: see flip_row(). Null where
+  // the file has none.
+  [[nodiscard]] std::unique_ptr<Features> flips(std::size_t k, Index first,
+                                                Index count) const;
   // The attribute with its codes and groups.
   [[nodiscard]] Attribute attribute(std::size_t k, Index first, Index count) const;
 
  private:
   FeaturesFile() = default;
+  // Rows of the tensors whose names begin like this.
+  [[nodiscard]] std::unique_ptr<Features> kept(const std::string& prefix, Index first,
+                                               Index count) const;
   [[nodiscard]] std::vector<std::int32_t> codes(const std::string& name, Index first,
                                                 Index count, std::size_t below) const;
   std::string source_;
@@ -72,6 +89,10 @@ class FeaturesFile {
   std::shared_ptr<const FeaturesNote> note_;
   std::map<std::string, std::span<const std::uint8_t>> tensors_;
 };
+
+// Which row of flips() is row `row` with the value `to` in place of `from`, of an attribute
+// with so many values.
+[[nodiscard]] Index flip_row(Index row, std::int32_t from, std::int32_t to, Index values);
 
 // Whether the bytes begin like a file of features.
 [[nodiscard]] bool is_features_file(std::span<const std::uint8_t> bytes);
@@ -82,16 +103,29 @@ class FeaturesWriter {
   FeaturesWriter(OutputFiles& files, std::filesystem::path target, FeaturesNote note);
 
   // The next rows: features of the note's kind, and per attribute the group of each row.
-  // Throws Error(bad_shape).
+  // flips: per attribute that the note lists, in the order of attributes. Throws
+  // Error(bad_shape).
+  struct Flips {
+    std::size_t attribute = 0;
+    PairPlan plan;  // of these rows, from 0
+    std::unique_ptr<Features> X;
+  };
   void add(const Features& X, std::span<const std::int32_t> y,
-           std::span<const float> weight, const std::vector<Attribute>& attributes);
+           std::span<const float> weight, const std::vector<Attribute>& attributes,
+           const std::vector<Flips>& flips = {});
   // Writes the head with the figures that are known only at the end (seen,
   // missing_numbers). Throws Error(bad_shape) when rows are missing.
   void finish(Index seen, double seen_by_chance, Index missing_numbers);
 
  private:
+  // Values for rows of a tensor from `row` on.
   template <typename T>
-  void put(const std::string& tensor, Index per_row, std::span<const T> values);
+  void put(const std::string& tensor, Index row, Index per_row, std::span<const T> values);
+  // A block's rows as rows place[i] >= first of the tensors `prefix`, `count` of them in
+  // all; the others are empty.
+  void put_rows(const std::string& prefix, Index first, Index count,
+                const FeatureBlock& block, std::span<const Index> place);
+  void put_flips(const Flips& flips, Index values, Index rows);
 
   OutputFiles& files_;
   std::filesystem::path target_;

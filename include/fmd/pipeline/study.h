@@ -26,7 +26,9 @@ struct Study {
   std::vector<float> weight;    // in the training objective; empty = 1. make_study reads
                                 // none: in figures every row counts the same
   std::vector<Attribute> attributes;
-  std::vector<Reads> reads;   // per attribute
+  std::vector<Reads> reads;  // per attribute
+  // Per attribute: flipped features that a file of features kept, or null. Empty: none.
+  std::vector<std::unique_ptr<Features>> flips;
   Index seen = -1;            // rows that equal a training row; -1 = not known
   double seen_by_chance = 0;  // expected number if none was used: see make_study
   Index missing_numbers = 0;

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
-#include "fmd/data/table.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/report/verify_report.h"
 
 namespace fmd {
+
+struct Table;
 
 struct VerifyOptions {
   // Files in place of those found by their recorded names. A file of `data` takes the role
