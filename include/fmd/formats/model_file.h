@@ -22,6 +22,7 @@ class ModelFile : public ModelSource {
   // The bytes of all its files; "" is the one that was opened.
   [[nodiscard]] NamedBytes files() const { return files_.all(); }
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return files().at(""); }
+  [[nodiscard]] virtual std::string format() const { return "fmd"; }  // for people
 
   // What turns these files into those of `changed`, which is this model with another theta.
   // It touches nothing but the head's numbers, and the task where the format stores one and
