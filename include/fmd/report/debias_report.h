@@ -82,6 +82,14 @@ struct Predicted {
   bool capped = false;  // the predicted change is larger than the gap: value is set to 0
 };
 
+// What a repair of trees changed in the file.
+struct LeafEdit {
+  Index changed = 0, leaves = 0;  // leaves whose value is another one; all leaves
+  double largest = 0;             // change of a value, as it counts in the margin
+  std::vector<Index> trees;       // numbers of the trees they are in
+  Index all_trees = 0;
+};
+
 struct DebiasReport {
   std::string model, model_sha256, out, out_sha256;
   std::vector<DataNote> data;
@@ -111,6 +119,7 @@ struct DebiasReport {
   std::vector<AttributeUse> attribute_use;
   std::string blas_kernel;
   std::uint64_t seed = 0;
+  std::optional<LeafEdit> leaves;  // models of trees
 
   // The test's contenders, or the hold-out's where there is no test.
   [[nodiscard]] const std::vector<Contender>& figures() const {
