@@ -5,6 +5,7 @@
 #include "fmd/core/blas.h"
 #include "fmd/core/machine.h"
 #include "fmd/data/datasets.h"
+#include "fmd/formats/model_file.h"
 #include "fmd/version.h"
 
 namespace fmd::cli {
@@ -13,6 +14,12 @@ namespace {
 struct DoctorArgs {
   Common common;
 };
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const ModelFormat& format : model_formats()) names.push_back(format.name);
+  return names;
+}
 
 int run_doctor(const DoctorArgs& args) {
   const Session session(args.common);
@@ -36,7 +43,8 @@ int run_doctor(const DoctorArgs& args) {
         {"gemm_f32_gflops", rates.gemm_f32},
         {"memory_read_gb_s", rates.memory_read},
         {"memory_copy_gb_s", rates.memory_copy},
-        {"cpu_share", rates.cpu_share}};
+        {"cpu_share", rates.cpu_share},
+        {"formats", format_names()}};
     print(json.dump(2) + "\n");
     return slow ? 1 : 0;
   }
@@ -58,6 +66,7 @@ int run_doctor(const DoctorArgs& args) {
         fmt::format("note     the machine was busy: this process had {:.0f} % of a core\n",
                     100 * rates.cpu_share);
   out += fmt::format("data     {}\n", data_folder().string());
+  out += fmt::format("models   {}\n", fmt::join(format_names(), ", "));
   if (slow)
     out +=
         fmt::format("PROBLEM  the BLAS runs its oldest kernel; set OPENBLAS_CORETYPE={}\n",

@@ -138,6 +138,12 @@ void add_explain(CLI::App& app) {
   cmd->add_option("--tolerance", o.tolerance,
                   "cg: stop at this |H x - b| / |b|; -1 = by the rule")
       ->capture_default_str();
+  cmd->add_option("--eta", o.eta,
+                  "Boosted trees: learning rate; 0 = solved from the leaf values")
+      ->check(CLI::NonNegativeNumber);
+  cmd->add_option("--lambda", o.lambda,
+                  "Boosted trees: l2 of leaves; -1 = solved from the leaf values")
+      ->capture_default_str();
   cmd->add_option("--cache", args->cache,
                   "Folder that keeps factors of H for the next run on the same rows");
   cmd->add_flag(

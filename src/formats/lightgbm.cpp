@@ -362,6 +362,9 @@ LightgbmModel read_lightgbm(const LightgbmText& file) {
   if (found.size.size() != trees)
     file.fail(
         fmt::format("tree_sizes has {} numbers for {} trees", found.size.size(), trees));
+  for (const double size : found.size)
+    if (!(size >= 0 && size <= 1e15) || size != std::floor(size))
+      file.fail(fmt::format("tree_sizes has {}, must be counts", size));
   const auto each = static_cast<std::size_t>(outputs);
   const double rounds = static_cast<double>(trees / each);
   if (trees % each != 0) file.fail(fmt::format("{} trees for {} classes", trees, each));
@@ -391,6 +394,7 @@ class LightgbmFile final : public ModelFile {
     model_ = tree_model(std::move(found.trees), source);
   }
   [[nodiscard]] const Model& model() const override { return model_; }
+  [[nodiscard]] std::string format() const override { return "LightGBM text"; }
   [[nodiscard]] Patch patch(const Model& changed) const override {
     Patch patch;
     std::vector<double> size = size_;

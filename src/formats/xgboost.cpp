@@ -254,7 +254,8 @@ class TreeReader {
 
   [[nodiscard]] std::size_t child(const std::vector<double>& children,
                                   std::size_t node) const {
-    if (!(children[node] >= 1 && children[node] < static_cast<double>(left_.size())))
+    if (!(children[node] >= 1 && children[node] < static_cast<double>(left_.size())) ||
+        children[node] != std::floor(children[node]))
       file_.fail(where_, fmt::format("node {} leads to node {}, there are {}", node,
                                      children[node], left_.size()));
     return static_cast<std::size_t>(children[node]);
@@ -262,7 +263,8 @@ class TreeReader {
 
   TreeNode split(std::size_t n, TreeFile& into) const {
     TreeNode node;
-    if (!(input_[n] >= 0 && input_[n] < static_cast<double>(into.ensemble.inputs.size())))
+    if (!(input_[n] >= 0 && input_[n] < static_cast<double>(into.ensemble.inputs.size())) ||
+        input_[n] != std::floor(input_[n]))
       file_.fail(where_, fmt::format("node {} splits on feature {}, there are {}", n,
                                      input_[n], into.ensemble.inputs.size()));
     node.input = static_cast<std::int32_t>(input_[n]);
@@ -371,6 +373,9 @@ class XgboostFile final : public ModelFile {
     model_ = tree_model(std::move(found), source);
   }
   [[nodiscard]] const Model& model() const override { return model_; }
+  [[nodiscard]] std::string format() const override {
+    return binary_ ? "XGBoost UBJSON" : "XGBoost JSON";
+  }
   [[nodiscard]] Patch patch(const Model& changed) const override {
     Patch patch;
     for (const LeafChange& change : leaf_changes(leaves_, model_.theta, changed.theta)) {

@@ -1,6 +1,7 @@
 #include "fmd/model/model.h"
 
 #include "core/check.h"
+#include "fmd/model/tree_backbone.h"
 
 namespace fmd {
 
@@ -12,6 +13,7 @@ std::vector<std::string> Model::hashed_columns() const {
 
 std::string kind_of(const Model& model) {
   if (!model.head->linear()) return "mlp";
+  if (trees_of(*model.backbone) != nullptr) return "trees";
   return model.head->outputs() == 1 ? "logistic" : "softmax";
 }
 

@@ -127,6 +127,7 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   DebiasReport report;
   s.describe(report);
   s.predict(report);
+  report.leaves = leaf_edit(s.whole, repaired);
 
   const std::vector<Control> controls = make_controls(
       s.whole, before, after, s.parts.edit, s.parts.holdout, s.input.train, s.exec);

@@ -9,7 +9,10 @@
 #include "core/check.h"
 #include "data/number.h"
 #include "fmd/data/csv.h"
+#include "fmd/influence/boosting.h"
 #include "fmd/influence/ranking.h"
+#include "fmd/metrics/interval.h"
+#include "fmd/model/tree_backbone.h"
 #include "pipeline/pair_slices.h"
 #include "pipeline/study_parts.h"
 
@@ -168,6 +171,51 @@ ExplainedMeasure describe(const Asked& asked, const BiasTarget& target, double v
   return measure;
 }
 
+// Predicted change of the gap without the strongest rows, and that of a refit in sequence.
+RemovalCheck check_boosting(const Boosting& boosting, const Model& model,
+                            const BiasTarget& target, double value,
+                            const std::vector<double>& change, Index count,
+                            const Exec& exec) {
+  const std::vector<Index> rows = most_harmful(change, count);
+  RemovalCheck check;
+  check.rows = std::ssize(rows);
+  for (const Index row : rows) check.predicted += change[to_size(row)];
+  check.capped = check.predicted < -value;
+  if (check.capped) check.predicted = -value;
+  check.newton = kUndefined;
+  check.refitted =
+      gap_of(target, *model.head, boosting.refit(rows), false, exec).value - value;
+  check.converged = true;
+  return check;
+}
+
+// Boosted trees: the leaf values are no optimum, so there is no Hessian to solve with.
+void explain_boosting(const Model& model, const Study& train, const Gatherer& gatherer,
+                      const std::vector<BiasTarget>& targets, const ExplainOptions& options,
+                      const Exec& exec, Explanation& result) {
+  const Boosting boosting(linear_head(model), train.training_rows(), model.theta,
+                          {.eta = options.eta, .lambda = options.lambda});
+  result.report.boosting = {boosting.eta(), boosting.lambda(), boosting.residual()};
+  Matrix gradients(model.theta.size(), std::ssize(targets));
+  std::vector<double> values;
+  for (std::size_t j = 0; j < targets.size(); ++j) {
+    const MeasureValue gap = gap_of(targets[j], *model.head, model.theta, true, exec);
+    values.push_back(gap.value);
+    gradients.col(static_cast<Index>(j)) = gap.gradient;
+  }
+  result.change = boosting.changes(gradients);
+  ExplainOptions plain = options;
+  plain.check = 0;
+  for (std::size_t j = 0; j < targets.size(); ++j) {
+    const std::vector<double> change = column(result.change, j);
+    result.report.measures.push_back(describe(gatherer.asked[j], targets[j], values[j],
+                                              change, model, train, plain, {}, exec));
+    if (options.check > 0)
+      result.report.measures.back().check = check_boosting(
+          boosting, model, targets[j], values[j], change, options.check, exec);
+  }
+}
+
 }  // namespace
 
 Explanation explain(const Model& model, const Study& data, Study train_rows,
@@ -183,6 +231,7 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
   for (const std::string& measure : options.measures) gatherer.add(measure);
   const std::vector<BiasTarget> targets = gatherer.targets();
 
+  const bool trees = trees_of(*model.backbone) != nullptr;
   InfluenceOptions how;
   how.curvature.solver = options.solver;
   how.curvature.l2 = model.note.l2;
@@ -194,8 +243,9 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
   how.curvature.cache = options.cache;
   if (options.hessian_on_data) how.curvature_rows = data.rows();
   exec.report("influence of the training rows", 0, 0);
-  InfluenceResult found =
-      influence(*model.head, train.training_rows(), model.theta, targets, how, exec);
+  InfluenceResult found;
+  if (!trees)
+    found = influence(*model.head, train.training_rows(), model.theta, targets, how, exec);
 
   ExplainReport& report = result.report;
   report.data = data.source;
@@ -210,6 +260,10 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
   report.relative_gradient = found.relative_gradient;
   report.at_optimum = found.at_optimum();
   report.seed = exec.seed;
+  if (trees) {
+    explain_boosting(model, train, gatherer, targets, options, exec, result);
+    return result;
+  }
   how.curvature_rows = {};
   how.curvature.damping.external = false;
   for (std::size_t j = 0; j < targets.size(); ++j)

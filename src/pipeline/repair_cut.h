@@ -3,6 +3,7 @@
 #include "core/internal.h"
 #include "fmd/model/model.h"
 #include "fmd/pipeline/debias_options.h"
+#include "fmd/report/debias_report.h"
 
 namespace fmd::internal {
 
@@ -16,5 +17,8 @@ namespace fmd::internal {
 // The whole model with the parameters of one that was cut in this way.
 [[nodiscard]] Model with_repaired(const Model& whole, const DebiasOptions& options,
                                   const Vector& theta);
+
+// Which leaf values of trees differ; none for other models.
+[[nodiscard]] std::optional<LeafEdit> leaf_edit(const Model& before, const Model& after);
 
 }  // namespace fmd::internal

@@ -223,6 +223,12 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["options"] = Json::parse(r.options);
   json["chosen"] = chosen_json(r);
   json["solve"] = solve_json(r);
+  if (r.leaves)
+    json["leaves"] = {{"changed", r.leaves->changed},
+                      {"of", r.leaves->leaves},
+                      {"largest_change", number(r.leaves->largest)},
+                      {"trees", r.leaves->trees},
+                      {"of_trees", r.leaves->all_trees}};
   json["measures"] = {
       {"holdout", part_json(r.holdout, r.predicted_holdout, r.repaired, "none")},
       {"test", part_json(r.test, r.predicted_test, r.repaired, "no --test was given")}};
@@ -508,6 +514,10 @@ Sheet sheet_of(const DebiasReport& r) {
   for (SheetBlock& block : repair_table(r).blocks) s.blocks.push_back(std::move(block));
   s.blank();
   s.line("", candidate_words(r, r.candidates[at(r.chosen)]));
+  if (r.leaves)
+    line(s, "", "changed {} of {} leaf values in {} of {} trees, by {:.3g} at most",
+         count(r.leaves->changed), count(r.leaves->leaves),
+         count(std::ssize(r.leaves->trees)), count(r.leaves->all_trees), r.leaves->largest);
   sheet.add("WHAT THIS DOES NOT SAY").line("  ", caveats(r));
   return sheet;
 }

@@ -59,31 +59,34 @@ Json measure_json(const ExplainedMeasure& m, const Task& task) {
 std::string to_json(const ExplainReport& r) {
   Json measures = Json::array();
   for (const ExplainedMeasure& m : r.measures) measures.push_back(measure_json(m, r.task));
-  const Json json = {
-      {"schema", 1},
-      {"command", "explain"},
-      {"version", kVersion},
-      {"model", {{"name", r.model}, {"sha256", text_or_null(r.model_sha256)}}},
-      {"data", data_json(r.data, r.data_sha256, r.data_rows)},
-      {"train",
-       {{"name", r.train},
-        {"sha256", text_or_null(r.train_sha256)},
-        {"rows", r.train_rows},
-        {"known_from_training", r.known < 0 ? Json(nullptr) : Json(r.known)}}},
-      {"solve",
-       {{"solver", r.solve.solver},
-        {"hessian", r.hessian_source},
-        {"l2", number(r.l2)},
-        {"residual", number(r.solve.residual)},
-        {"converged", r.solve.converged},
-        {"damping", number(r.solve.damping)},
-        {"rcond", number(r.solve.rcond)},
-        {"iterations", r.solve.iterations},
-        {"cached", r.solve.cached}}},
-      {"relative_gradient", number(r.relative_gradient)},
-      {"at_optimum", r.at_optimum},
-      {"measures", measures},
-      {"seed", r.seed}};
+  Json json = {{"schema", 1},
+               {"command", "explain"},
+               {"version", kVersion},
+               {"model", {{"name", r.model}, {"sha256", text_or_null(r.model_sha256)}}},
+               {"data", data_json(r.data, r.data_sha256, r.data_rows)},
+               {"train",
+                {{"name", r.train},
+                 {"sha256", text_or_null(r.train_sha256)},
+                 {"rows", r.train_rows},
+                 {"known_from_training", r.known < 0 ? Json(nullptr) : Json(r.known)}}},
+               {"solve",
+                {{"solver", r.solve.solver},
+                 {"hessian", r.hessian_source},
+                 {"l2", number(r.l2)},
+                 {"residual", number(r.solve.residual)},
+                 {"converged", r.solve.converged},
+                 {"damping", number(r.solve.damping)},
+                 {"rcond", number(r.solve.rcond)},
+                 {"iterations", r.solve.iterations},
+                 {"cached", r.solve.cached}}},
+               {"relative_gradient", number(r.relative_gradient)},
+               {"at_optimum", r.at_optimum},
+               {"measures", measures},
+               {"seed", r.seed}};
+  if (r.boosting)
+    json["boosting"] = {{"eta", number(r.boosting->eta)},
+                        {"lambda", number(r.boosting->lambda)},
+                        {"residual", number(r.boosting->residual)}};
   return json.dump(2) + "\n";
 }
 
@@ -147,6 +150,13 @@ void add_source(const ExplainReport& r, SheetSection& s) {
                         (r.known < 0 ? ""
                                      : fmt::format(", {} of them known from training",
                                                    count(r.known))));
+  if (r.boosting) {
+    line(s, "solved ",
+         "adjoint of boosting, eta {:.4g}, lambda {:.4g}; a refit gives the leaf values to "
+         "{:.0e}",
+         r.boosting->eta, r.boosting->lambda, r.boosting->residual);
+    return;
+  }
   line(s, "solved ", "{} on the {} rows, residual {:.0e}, damping {:g}{}", r.solve.solver,
        r.hessian_source, r.solve.residual, r.solve.damping,
        r.solve.cached ? ", factor from the cache" : "");

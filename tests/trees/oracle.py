@@ -150,6 +150,158 @@ class WithFolder(unittest.TestCase):
             self.assertTrue((own == want[:, t]).all(), f"{what}: tree {t}")
 
 
+def masked_lightgbm(path):
+    """A LightGBM file without leaf values and sizes of trees."""
+    return [line for line in path.read_text().split("\n") if not line.startswith(("leaf_value=", "tree_sizes="))]
+
+
+class Repair(WithFolder):
+    """From a trained model to a repaired one, with every command, by a task.toml."""
+
+    def setUp(self):
+        super().setUp()
+        self.frame, self.y, _ = make_rows(80, categories=True)
+        write_rows(self.frame, self.y, self.rows)
+        self.task = self.folder / "task.toml"
+        self.task.write_text('label = "label"\npositive = "1"\nattributes = ["sex"]\n')
+
+    def repair(self, model, *flags):
+        out = self.folder / f"repaired{model.suffix}"
+        fmd("debias", model, self.rows, "--task", self.task, "--max-accuracy-loss", .2, "-o", out, "--force", *flags)
+        fmd("verify", f"{out}.receipt.json")
+        fmd("undo", f"{out}.receipt.json", "-o", self.folder / "back", "--force")
+        self.assertEqual((self.folder / "back").read_bytes(), model.read_bytes())
+        note = json.loads((self.folder / f"{out}.receipt.json").read_text())
+        self.assertGreater(note["leaves"]["changed"], 0)
+        self.assertLessEqual(note["leaves"]["changed"], note["leaves"]["of"])
+        return out
+
+    def flip_gap(self, answer):
+        other = self.frame.assign(sex=self.frame.sex.cat.rename_categories({"Male": "Female", "Female": "Male"})
+                                  .cat.reorder_categories(["Female", "Male"]))
+        return np.abs(answer(self.frame) - answer(other)).mean()
+
+    def test_xgboost(self):
+        data = xgb.DMatrix(self.frame, self.y, enable_categorical=True)
+        booster = xgb.train({"objective": "binary:logistic", "max_depth": 4, "nthread": 1}, data, 30)
+        for ending in ("json", "ubj"):
+            model = self.folder / f"m.{ending}"
+            booster.save_model(model)
+            for method in ("path", "solve"):
+                out = self.repair(model, "--method", method)
+                if ending == "json":
+                    self.assertEqual(without_leaves(out), without_leaves(model))
+                else:
+                    self.assertEqual(out.stat().st_size, model.stat().st_size)
+                after = xgb.Booster(model_file=out)
+                z = after.predict(data, output_margin=True)
+                self.assert_same_answers(out, two(z), f"{method} {ending}")
+                shap = after.predict(data, pred_contribs=True)
+                self.assertLess(np.abs(shap.sum(axis=1) - z).max(), 1e-4)
+                def answer(frame, model=after):
+                    return model.predict(xgb.DMatrix(frame, enable_categorical=True))
+                self.assertLess(self.flip_gap(answer), 1e-4)
+                self.assertGreater(self.flip_gap(lambda frame: answer(frame, booster)), 1e-2)
+
+    def test_lightgbm(self):
+        booster = lgb.train({"objective": "binary", "num_leaves": 15, "min_data_in_leaf": 5, "verbose": -1,
+                             "num_threads": 1}, lgb.Dataset(self.frame, self.y), 30)
+        model = self.folder / "m.txt"
+        booster.save_model(model)
+        out = self.repair(model)
+        self.assertEqual(masked_lightgbm(out), masked_lightgbm(model))
+        after = lgb.Booster(model_file=out)
+        self.assert_same_answers(out, two(after.predict(self.frame, raw_score=True)), "repaired")
+        # The sizes of trees are right: the library itself writes the same text.
+        trees = out.read_text().split("\nfeature_importances")[0]
+        self.assertEqual(after.model_to_string().split("\nfeature_importances")[0], trees)
+        self.assertLess(self.flip_gap(after.predict), 1e-3)
+        self.assertGreater(self.flip_gap(booster.predict), 1e-2)
+
+    def test_several_classes(self):
+        _, _, y = make_rows(80, categories=True)
+        write_rows(self.frame, y, self.rows)
+        self.task.write_text('label = "label"\nattributes = ["sex"]\n')
+        data = xgb.DMatrix(self.frame, y, enable_categorical=True)
+        booster = xgb.train({"objective": "multi:softprob", "num_class": 3, "max_depth": 3, "nthread": 1}, data, 10)
+        model = self.folder / "m.json"
+        booster.save_model(model)
+        out = self.repair(model, "--method", "path")
+        after = xgb.Booster(model_file=out)
+        self.assert_same_answers(out, after.predict(data, output_margin=True), "three classes")
+
+    def test_every_command(self):
+        data = xgb.DMatrix(self.frame, self.y, enable_categorical=True)
+        booster = xgb.train({"objective": "binary:logistic", "max_depth": 4, "nthread": 1}, data, 30)
+        model = self.folder / "m.json"
+        booster.save_model(model)
+        task = ("--task", self.task)
+        report = json.loads(fmd("audit", model, self.rows, *task, "--json").stdout)
+        gap = report["attributes"][0]["measures"]["co"]["value"]
+        def answer(frame):
+            return booster.predict(xgb.DMatrix(frame, enable_categorical=True))
+        self.assertAlmostEqual(gap, self.flip_gap(answer), delta=1e-6)
+        fmd("audit", model, self.rows, *task, "--scan")
+        features = self.folder / "rows.features"
+        fmd("features", model, self.rows, *task, "-o", features)
+        want, got = (probabilities(model, rows, self.folder, *task) for rows in (self.rows, features))
+        self.assertEqual(np.abs(want - got).max(), 0)
+        note = json.loads(fmd("model", model, "--json").stdout)
+        self.assertEqual(note["trees"]["count"], 30)
+        self.assertEqual([c["name"] for c in note["inputs"]], list(self.frame.columns))
+        self.assertIn("trees", fmd("audit", model, self.rows, *task).stdout)
+        fmd("debias", model, self.rows, *task, "--method", "step", "-o", self.folder / "s.json")
+        fmd("debias", model, self.rows, *task, "--gap", "demographic_parity_soft:sex=1", "--max-accuracy-loss", ".2",
+            "-o", self.folder / "g.json")
+        run = fmd("debias", model, self.rows, *task, "--method", "remove", "--train", self.rows, "-o",
+                  self.folder / "r.json", ok=False)
+        self.assertEqual(run.returncode, 26, run.stderr)
+        self.assertFalse((self.folder / "r.json").exists())
+
+
+class Explain(WithFolder):
+    """The adjoint of boosting against the libraries' own leaf values."""
+
+    def explained(self, model, *flags):
+        out = self.folder / "influence.csv"
+        run = fmd("explain", model, self.rows, "--train", self.rows, "--label", "label", "--positive", "1",
+                  "--attribute", "sex", "--check", 5, "-o", out, "--force", "--json", *flags)
+        return json.loads(run.stdout), pd.read_csv(out).sort_values("row").change.to_numpy()
+
+    def test_xgboost(self):
+        frame, y, _ = make_rows(90, categories=True)
+        write_rows(frame, y, self.rows)
+        data = xgb.DMatrix(frame, y, enable_categorical=True)
+        parameters = {"objective": "binary:logistic", "max_depth": 3, "eta": 0.2, "lambda": 2.0, "nthread": 1}
+        model = self.folder / "m.json"
+        xgb.train(parameters, data, 25).save_model(model)
+        report, change = self.explained(model)
+        self.assertAlmostEqual(report["boosting"]["eta"], 0.2, delta=1e-4)
+        self.assertAlmostEqual(report["boosting"]["lambda"], 2.0, delta=1e-2)
+        self.assertLess(report["boosting"]["residual"], 2e-6)
+        check = report["measures"][0]["check"]
+        self.assertLess(check["refitted"], 0)
+        self.assertAlmostEqual(check["predicted"] / check["refitted"], 1, delta=0.5)
+        self.assertEqual(len(change), ROWS)
+        # Half of the rows are not those of the training.
+        write_rows(frame[:450], y[:450], self.rows)
+        run = fmd("explain", model, self.rows, "--train", self.rows, "--label", "label", "--positive", "1",
+                  "--attribute", "sex", ok=False)
+        self.assertEqual(run.returncode, 26, run.stderr)
+        self.assertIn("not those of plain boosting", run.stderr)
+
+    def test_lightgbm(self):
+        frame, y, _ = make_rows(91, categories=True)
+        write_rows(frame, y, self.rows)
+        parameters = {"objective": "binary", "num_leaves": 8, "min_data_in_leaf": 10, "learning_rate": 0.15,
+                      "lambda_l2": 1.5, "verbose": -1, "num_threads": 1}
+        model = self.folder / "m.txt"
+        lgb.train(parameters, lgb.Dataset(frame, y), 25).save_model(model)
+        report, _ = self.explained(model)
+        self.assertAlmostEqual(report["boosting"]["eta"], 0.15, delta=1e-3)
+        self.assertAlmostEqual(report["boosting"]["lambda"], 1.5, delta=0.05)
+
+
 class Xgboost(WithFolder):
     def train(self, frame, y, **parameters):
         rounds = parameters.pop("rounds", 20)

@@ -23,6 +23,7 @@ class ModelFile : public ModelSource {
   [[nodiscard]] NamedBytes files() const { return files_.all(); }
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return files().at(""); }
   [[nodiscard]] const FileSet& file_set() const { return files_; }
+  [[nodiscard]] virtual std::string format() const { return "fmd"; }  // for people
 
   // What turns these files into those of `changed`, which is this model with another theta.
   // It touches nothing but the head's numbers, and the task where the format stores one and

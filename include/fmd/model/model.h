@@ -33,7 +33,7 @@ struct Model {
   [[nodiscard]] std::vector<std::string> hashed_columns() const;  // inputs and label
 };
 
-// "logistic", "softmax", or "mlp" for a head with hidden layers.
+// "logistic", "softmax", "mlp" for a head with hidden layers, or "trees".
 [[nodiscard]] std::string kind_of(const Model& model);
 
 // The head of a model for work that only a linear head can do. Throws Error(unsupported)

@@ -26,6 +26,9 @@ struct ExplainOptions {
   // 3e-2 (r = .999): there the Gauss-Newton matrix and its damping are further from a
   // refit.
   double tolerance = -1;
+  // Boosted trees: learning rate and l2 of leaves; solved from the leaf values where they
+  // are 0 and -1.
+  double eta = 0, lambda = -1;
   std::filesystem::path cache;  // folder for factors; empty = none is kept
 };
 

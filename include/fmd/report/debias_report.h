@@ -87,6 +87,14 @@ struct ModelFileNote {
   std::string name, sha256_before, sha256_after;  // before is empty: the repair added it
 };
 
+// What a repair of trees changed in the file.
+struct LeafEdit {
+  Index changed = 0, leaves = 0;  // leaves whose value is another one; all leaves
+  double largest = 0;             // change of a value, as it counts in the margin
+  std::vector<Index> trees;       // numbers of the trees they are in
+  Index all_trees = 0;
+};
+
 struct DebiasReport {
   std::string model, model_sha256, out, out_sha256;
   // Of a model of several files: all of them, the one that is opened first. Empty: one
@@ -119,6 +127,7 @@ struct DebiasReport {
   std::vector<AttributeUse> attribute_use;
   std::string blas_kernel;
   std::uint64_t seed = 0;
+  std::optional<LeafEdit> leaves;  // models of trees
 
   // The test's contenders, or the hold-out's where there is no test.
   [[nodiscard]] const std::vector<Contender>& figures() const {

@@ -29,6 +29,12 @@ struct ExplainedMeasure {
   }
 };
 
+// How boosted trees were explained.
+struct BoostingNote {
+  double eta = 0, lambda = 0;
+  double residual = 0;  // largest difference between a leaf value and the refitted one
+};
+
 // Which training rows a model's gaps come from, as plain data.
 struct ExplainReport {
   std::string model, model_sha256;
@@ -39,6 +45,7 @@ struct ExplainReport {
   std::string hessian_source;  // "train" | "data"
   double l2 = 0;
   InverseSummary solve;
+  std::optional<BoostingNote> boosting;  // of trees; solve is then empty
   double relative_gradient = 0;
   bool at_optimum = true;
   std::vector<ExplainedMeasure> measures;

@@ -122,7 +122,9 @@ std::unique_ptr<Features> TreeBackbone::flipped(const Inputs* inputs, const Feat
                                                 const Attribute& attribute,
                                                 const PairPlan& plan,
                                                 const Exec& exec) const {
-  if (inputs == nullptr) return Backbone::flipped(inputs, X, attribute, plan, exec);
+  // A caller may have the features of some rows alone: then all trees are run.
+  if (inputs == nullptr || inputs->rows() != X.rows())
+    return Backbone::flipped(inputs, X, attribute, plan, exec);
   std::vector<std::int32_t> again;
   const std::vector<bool> below = leaves_below(ensemble_, attribute.columns);
   const std::vector<Index> first_leaf = ensemble_.first_leaves();
