@@ -17,7 +17,7 @@ namespace {
 // `fmd compare` then offers it.
 struct Method {
   BaselineInfo info;
-  std::vector<BaselineCandidate> (*fit)(const BaselineProblem&, const Exec&);
+  std::vector<BaselineCandidate> (*fit)(const HeadProblem&, const Exec&);
 };
 
 const std::vector<Method>& methods() {
@@ -67,22 +67,23 @@ const BaselineInfo* find_baseline(const std::string& name) {
   return nullptr;
 }
 
-std::string why_not(const BaselineInfo& info, const BaselineProblem& problem) {
-  const Index classes = classes_of(problem.head.outputs());
-  if (info.two_classes && problem.head.outputs() != 1)
+std::string why_not(const BaselineInfo& info, const HeadProblem& problem) {
+  if (!problem.head->linear()) return "needs a linear head";
+  const Index classes = classes_of(problem.head->outputs());
+  const Index groups = problem.group(problem.edit, 0).values;
+  if (info.two_classes && problem.head->outputs() != 1)
     return fmt::format("needs two classes, there are {}", classes);
-  if (info.two_groups && problem.groups != 2)
-    return fmt::format("needs an attribute of two values, there are {}", problem.groups);
+  if (info.two_groups && groups != 2)
+    return fmt::format("needs an attribute of two values, there are {}", groups);
   if (info.favorable && problem.favorable < 0) return "needs a favourable class";
-  if (info.trains && problem.train.rows.X == nullptr)
-    return "needs the rows that the model was trained on";
-  if (info.whole_head && !problem.head.whole()) return "needs a head with an intercept";
+  if (info.trains && !problem.train) return "needs the rows that the model was trained on";
+  if (info.whole_head && !problem.head->as_linear()->whole())
+    return "needs a head with an intercept";
   return "";
 }
 
 std::vector<BaselineCandidate> fit_baseline(const std::string& name,
-                                            const BaselineProblem& problem,
-                                            const Exec& exec) {
+                                            const HeadProblem& problem, const Exec& exec) {
   for (const Method& method : methods()) {
     if (method.info.name != name) continue;
     const std::string reason = why_not(method.info, problem);

@@ -31,47 +31,58 @@ Matrix one_hot(const std::vector<std::int32_t>& decision, Index classes) {
 
 namespace {
 
-BaselineCandidate head_candidate(const BaselineProblem& problem, std::string setting,
+const LinearHead& head_of(const HeadProblem& problem) { return *problem.head->as_linear(); }
+
+std::span<const std::int32_t> group_of(const HeadProblem& problem, const HeadPart& part) {
+  return problem.group(part, 0).code;
+}
+
+Index groups_of(const HeadProblem& problem) {
+  return problem.group(problem.edit, 0).values;
+}
+
+BaselineCandidate head_candidate(const HeadProblem& problem, std::string setting,
                                  Vector theta) {
   return {std::move(setting),
-          [head = problem.head, threshold = problem.threshold, theta = std::move(theta)](
-              const BaselineRows& asked, const Exec& exec) {
+          [head = head_of(problem), threshold = problem.threshold,
+           theta = std::move(theta)](const BaselineRows& asked, const Exec& exec) {
             return head_answers(head, theta, threshold, asked.rows, exec);
           }};
 }
 
 // The model trained again. Each weight of a training entry is multiplied by the given one.
-Vector retrain(const BaselineProblem& problem, const std::vector<float>& entry_weight,
+Vector retrain(const HeadProblem& problem, const std::vector<float>& entry_weight,
                const Exec& exec) {
-  Rows rows = problem.train.rows;
+  Rows rows = problem.train->rows;
   std::vector<float> weight(at(rows.X->rows()), 0.0F);
   for (Index i = 0; i < rows.size(); ++i)
     weight[at(rows.row(i))] = entry_weight[at(i)] * static_cast<float>(rows.weight_of(i));
   rows.weight = weight;
-  return train_linear(problem.head, rows, {.l2 = problem.l2}, exec, problem.theta).theta;
+  return train_linear(head_of(problem), rows, {.l2 = problem.l2}, exec, problem.theta)
+      .theta;
 }
 
 }  // namespace
 
-FittedMethod fit_reweigh(const BaselineProblem& problem, const Exec& exec) {
-  const Rows& rows = problem.train.rows;
+FittedMethod fit_reweigh(const HeadProblem& problem, const Exec& exec) {
+  const Rows& rows = problem.train->rows;
   std::vector<std::int32_t> y, group;
   for (Index i = 0; i < rows.size(); ++i) {
     y.push_back(rows.label(i));
-    group.push_back(problem.train.group[at(rows.row(i))]);
+    group.push_back(group_of(problem, *problem.train)[at(rows.row(i))]);
   }
   return {
       head_candidate(problem, "", retrain(problem, reweighing_weights(y, group), exec))};
 }
 
-FittedMethod fit_influence_reweigh(const BaselineProblem& problem, const Exec& exec) {
+FittedMethod fit_influence_reweigh(const HeadProblem& problem, const Exec& exec) {
   FittedMethod candidates;
   for (const char* fairness : {"equal_opportunity", "demographic_parity"})
     for (const double beta : {0.2, 0.5, 0.8})
       for (const double gamma : {0.0, 0.2}) {
         const InfluenceWeights found =
-            influence_weights(problem.head, problem.theta, problem.train.rows,
-                              problem.edit.rows, problem.edit.group,
+            influence_weights(head_of(problem), problem.theta, problem.train->rows,
+                              problem.edit.rows, group_of(problem, problem.edit),
                               {.fairness = fairness,
                                .beta = beta,
                                .gamma = gamma,
@@ -85,10 +96,10 @@ FittedMethod fit_influence_reweigh(const BaselineProblem& problem, const Exec& e
   return candidates;
 }
 
-FittedMethod fit_dfr_method(const BaselineProblem& problem, const Exec& exec) {
+FittedMethod fit_dfr_method(const HeadProblem& problem, const Exec& exec) {
   const std::vector<double> C = {1, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01};
-  const std::vector<Vector> thetas =
-      fit_dfr(problem.head, problem.edit.rows, problem.edit.group, C, 10, exec);
+  const std::vector<Vector> thetas = fit_dfr(head_of(problem), problem.edit.rows,
+                                             group_of(problem, problem.edit), C, 10, exec);
   FittedMethod candidates;
   for (std::size_t k = 0; k < C.size(); ++k)
     candidates.push_back(head_candidate(problem, fmt::format("C={:g}", C[k]), thetas[k]));
@@ -106,8 +117,8 @@ struct TrainedModel {
   double threshold;
   int favorable;
 
-  explicit TrainedModel(const BaselineProblem& p)
-      : head(p.head), theta(p.theta), threshold(p.threshold), favorable(p.favorable) {}
+  explicit TrainedModel(const HeadProblem& p)
+      : head(head_of(p)), theta(p.theta), threshold(p.threshold), favorable(p.favorable) {}
 
   // Whether the decision is favourable. It is at p1 >= threshold where class 1 is
   // favourable, and at p0 > 1 - threshold where class 0 is.
@@ -165,16 +176,16 @@ struct PostFitting {
   PostRows rows;
   std::vector<std::uint8_t> decided;
 
-  PostFitting(const BaselineProblem& problem, const Exec& exec) : base(problem) {
+  PostFitting(const HeadProblem& problem, const Exec& exec) : base(problem) {
     const Matrix p = base.probabilities(problem.edit.rows, exec);
-    rows = post_rows(base, problem.edit, p);
+    rows = post_rows(base, {problem.edit.rows, group_of(problem, problem.edit)}, p);
     for (Index i = 0; i < p.rows(); ++i) decided.push_back(base.decided(p, i) ? 1 : 0);
   }
 };
 
 }  // namespace
 
-FittedMethod fit_eqodd(const BaselineProblem& problem, const Exec& exec) {
+FittedMethod fit_eqodd(const HeadProblem& problem, const Exec& exec) {
   const PostFitting f(problem, exec);
   const EqualizedOdds found = fit_equalized_odds(f.rows, f.decided);
   return {{"", [base = f.base, found](const BaselineRows& asked, const Exec& how) {
@@ -185,7 +196,7 @@ FittedMethod fit_eqodd(const BaselineProblem& problem, const Exec& exec) {
            }}};
 }
 
-FittedMethod fit_ceqodd(const BaselineProblem& problem, const Exec& exec) {
+FittedMethod fit_ceqodd(const HeadProblem& problem, const Exec& exec) {
   const PostFitting f(problem, exec);
   FittedMethod candidates;
   for (const char* cost : {"weighted", "fpr", "fnr"}) {
@@ -208,7 +219,7 @@ FittedMethod fit_ceqodd(const BaselineProblem& problem, const Exec& exec) {
   return candidates;
 }
 
-FittedMethod fit_reject(const BaselineProblem& problem, const Exec& exec) {
+FittedMethod fit_reject(const HeadProblem& problem, const Exec& exec) {
   const PostFitting f(problem, exec);
   const int privileged = favored_group(f.rows, f.decided);
   FittedMethod candidates;
@@ -229,12 +240,12 @@ FittedMethod fit_reject(const BaselineProblem& problem, const Exec& exec) {
   return candidates;
 }
 
-FittedMethod fit_thresholds(const BaselineProblem& problem, const Exec& exec) {
+FittedMethod fit_thresholds(const HeadProblem& problem, const Exec& exec) {
   const PostFitting f(problem, exec);
   FittedMethod candidates;
   for (const char* criterion : {"demographic_parity", "equal_opportunity", "accuracy"}) {
-    const GroupThresholds found = fit_group_thresholds(f.rows, problem.groups, criterion,
-                                                       f.base.favorable_threshold());
+    const GroupThresholds found = fit_group_thresholds(
+        f.rows, groups_of(problem), criterion, f.base.favorable_threshold());
     candidates.push_back(
         {fmt::format("criterion={}", criterion),
          [base = f.base, found](const BaselineRows& asked, const Exec& how) {
@@ -260,16 +271,19 @@ std::vector<Index> rows_of(const Rows& rows, Index first, Index count) {
 
 // A metric that does not see the attribute: without the features of the attribute, and
 // without the directions in which the other features predict it.
-FairMetric fair_metric(const BaselineProblem& problem, const Exec& exec) {
+FairMetric fair_metric(const HeadProblem& problem, const Exec& exec) {
   const Rows& rows = problem.edit.rows;
-  const auto& own = problem.attribute_features;
+  const std::vector<Index> own = problem.attribute_features.value_or(std::vector<Index>{});
   const std::unique_ptr<Features> others = without_columns(*rows.X, own, exec);
   std::vector<Index> known;
   for (Index i = 0; i < rows.size(); ++i)
-    if (problem.edit.group[at(rows.row(i))] >= 0) known.push_back(rows.row(i));
-  const Index outputs = problem.groups == 2 ? 1 : problem.groups;
+    if (group_of(problem, problem.edit)[at(rows.row(i))] >= 0) known.push_back(rows.row(i));
+  const Index outputs = groups_of(problem) == 2 ? 1 : groups_of(problem);
   const LinearHead head(others->cols(), outputs);
-  const Rows fit{.X = others.get(), .y = problem.edit.group, .weight = {}, .subset = known};
+  const Rows fit{.X = others.get(),
+                 .y = group_of(problem, problem.edit),
+                 .weight = {},
+                 .subset = known};
   const Vector theta = train_linear(head, fit, {}, exec).theta;
   const Matrix directions = head.W(theta).transpose();
   return FairMetric(rows.X->cols(), own, directions);
@@ -307,7 +321,7 @@ struct Smoother {
 
 }  // namespace
 
-FittedMethod fit_ppif(const BaselineProblem& problem, const Exec& exec) {
+FittedMethod fit_ppif(const HeadProblem& problem, const Exec& exec) {
   const FairMetric metric = fair_metric(problem, exec);
   const Index probe = std::min(kBatch, problem.edit.rows.size());
   const Matrix A =
@@ -319,7 +333,7 @@ FittedMethod fit_ppif(const BaselineProblem& problem, const Exec& exec) {
       const SmoothingOptions options{
           .lambda = lambda, .theta = tau > 0 ? 1 / tau : 0, .tau = tau};
       const auto smoother = std::make_shared<const Smoother>(
-          Smoother{problem.head, problem.theta, problem.threshold, metric, options});
+          Smoother{head_of(problem), problem.theta, problem.threshold, metric, options});
       candidates.push_back({fmt::format("lambda={:g},neighbours={:g}", lambda, share),
                             [smoother](const BaselineRows& asked, const Exec& how) {
                               return smoother->answer(asked, how);

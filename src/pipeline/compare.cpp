@@ -13,6 +13,7 @@
 #include "fmd/baselines/baseline.h"
 #include "fmd/model/cut.h"
 #include "fmd/pipeline/train_model.h"
+#include "fmd/repair/choice.h"
 #include "pipeline/compare_measure.h"
 #include "pipeline/compare_methods.h"
 #include "pipeline/compare_rows.h"
@@ -44,8 +45,6 @@ void require_valid(const CompareInput& input, const CompareOptions& options) {
     taken.push_back(o.name);
   }
 }
-
-constexpr const char* kVanilla = "vanilla";
 
 struct Clock {
   double wall, cpu;
@@ -79,7 +78,11 @@ class Contest {
         train_(train_study()),
         holdout_(model_, study_, 0, rows_.holdout),
         test_(model_, study_, 0, rows_.test),
-        ground_(make_ground()),
+        edit_(edit_part()),
+        ground_{.problem =
+                    head_problem(model_, edit_, nullptr, train_ ? &*train_ : nullptr, {0}),
+                .flips = study_.attributes[0].flips(),
+                .reads = !edit_.pairs.empty()},
         measure_(options.measure.empty() ? (ground_.reads ? "co" : "equalized_odds")
                                          : options.measure) {
     (void)figure({}, measure_);  // throws when there is no such measure
@@ -118,28 +121,11 @@ class Contest {
     return study;
   }
 
-  [[nodiscard]] CompareGround make_ground() const {
-    const Attribute& attribute = study_.attributes[0];
-    CompareGround g{.model = model_,
-                    .study = study_,
-                    .train = train_ ? &*train_ : nullptr,
-                    .attribute = 0,
-                    .edit = {.study = &study_, .rows = rows_.edit, .pairs = {}},
-                    .reads = study_.reads[0] == Reads::yes && attribute.flips(),
-                    .problem = {}};
-    if (g.reads) g.edit.pairs.push_back(make_flip_pairs(model_, study_, 0, g.edit.rows));
-    BaselineProblem& p = g.problem;
-    p.head = linear_head(model_);
-    p.theta = model_.theta;
-    p.l2 = model_.note.l2;
-    p.threshold = model_.task.threshold;
-    p.favorable = model_.task.favorable_class();
-    p.groups = static_cast<Index>(attribute.values.size());
-    if (head_on_columns(model_))
-      p.attribute_features = attribute_features(model_, {&attribute});
-    if (train_) p.train = {train_->training_rows(), train_->attributes[0].code};
-    p.edit = {study_.rows(rows_.edit), attribute.code};
-    return g;
+  [[nodiscard]] StudyPart edit_part() const {
+    StudyPart part{.study = &study_, .rows = rows_.edit, .pairs = {}};
+    if (study_.reads[0] == Reads::yes && study_.attributes[0].flips())
+      part.pairs.push_back(make_flip_pairs(model_, study_, 0, part.rows));
+    return part;
   }
 
   // The methods that were asked for, or all. The unchanged model always comes first.
@@ -213,28 +199,27 @@ class Contest {
     bool within = false;
     CompareFigures figures;
   };
-  [[nodiscard]] Choice choose(const CompareMethod& method,
-                              const std::vector<BaselineCandidate>& candidates) const {
-    Choice best;
+  [[nodiscard]] Choice choose_on_holdout(
+      const CompareMethod& method, const std::vector<BaselineCandidate>& candidates) const {
     const bool needs_flips = measure_ == "co" || measure_ == "flip_rate";
     const bool flips = flip_reason(method).empty() && needs_flips;
-    const auto bias = [&](const CompareFigures& f) {
-      const double value = figure(f, measure_).value;
-      return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
-    };
-    for (std::size_t k = 0; k < candidates.size(); ++k) {
-      const CompareFigures now = measure_answers(
-          holdout_, ask(candidates[k], holdout_, flips), before_holdout_, how(0), exec_);
-      const bool within = now.accuracy_change.value >= -options_.max_accuracy_loss;
-      const bool more_accurate = now.accuracy.value > best.figures.accuracy.value;
-      const bool less_biased = bias(now) < bias(best.figures) ||
-                               (bias(now) == bias(best.figures) && more_accurate);
-      const bool better = within != best.within ? within
-                          : within              ? less_biased
-                                                : more_accurate;
-      if (k == 0 || better) best = {k, within, now};
+    std::vector<CompareFigures> all;
+    std::vector<ChoiceFigures> figures;
+    RuleStep within{{}, {Prefer::less_bias, Prefer::accuracy}}, any{{}, {Prefer::accuracy}};
+    for (const BaselineCandidate& candidate : candidates) {
+      all.push_back(measure_answers(holdout_, ask(candidate, holdout_, flips),
+                                    before_holdout_, how(0), exec_));
+      const CompareFigures& now = all.back();
+      const double bias = figure(now, measure_).value;
+      figures.push_back({now.accuracy.value, std::isnan(bias)
+                                                 ? std::numeric_limits<double>::infinity()
+                                                 : bias});
+      within.eligible.push_back(now.accuracy_change.value >= -options_.max_accuracy_loss);
+      any.eligible.push_back(true);
     }
-    return best;
+    const RuleStep rule[] = {within, any};
+    const auto at = static_cast<std::size_t>(choose(figures, rule));
+    return {at, within.eligible[at], all[at]};
   }
 
   [[nodiscard]] ComparedMethod compete(const CompareMethod& method) {
@@ -266,7 +251,7 @@ class Contest {
       before_holdout_ = ask(candidates[0], holdout_, false);
       before_test_ = ask(candidates[0], test_, false);
     }
-    const Choice chosen = choose(method, candidates);
+    const Choice chosen = choose_on_holdout(method, candidates);
     out.setting = candidates[chosen.at].setting;
     out.within_budget = chosen.within;
     out.holdout = chosen.figures;
@@ -315,20 +300,13 @@ class Contest {
   Study study_;
   std::optional<Study> train_;
   AskedPart holdout_, test_;
+  StudyPart edit_;
   CompareGround ground_;
   std::string measure_;
   Told before_holdout_, before_test_;
 };
 
 }  // namespace
-
-std::vector<std::string> compare_methods() {
-  std::vector<std::string> names = {
-      "vanilla", "tempered", "intercept-shift", "retrained-without", "fine-tuned",
-      "solve",   "step",     "remove",          "replace",           "average-column"};
-  for (const BaselineInfo& info : baselines()) names.emplace_back(info.name);
-  return names;
-}
 
 std::vector<std::string> compare_parts(const CompareInput& input,
                                        const CompareOptions& options, std::uint64_t seed) {

@@ -1,85 +1,57 @@
 #include "pipeline/compare_methods.h"
 
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
-#include "fmd/fit/train.h"
-#include "fmd/unlearn/simple.h"
-#include "fmd/unlearn/solve.h"
-#include "pipeline/study_parts.h"
+#include "fmd/pipeline/compare.h"
+#include "fmd/repair/candidates.h"
+#include "fmd/repair/controls.h"
 
 namespace fmd::internal {
 namespace {
 
 using Fitted = std::vector<BaselineCandidate>;
 
-BaselineCandidate with_head(const CompareGround& ground, std::string setting,
-                            Vector theta) {
+BaselineCandidate with_head(const CompareGround& g, std::string setting, Vector theta) {
   return {std::move(setting),
-          [head = linear_head(ground.model), threshold = ground.model.task.threshold,
+          [head = *g.problem.head->as_linear(), threshold = g.problem.threshold,
            theta = std::move(theta)](const BaselineRows& asked, const Exec& exec) {
             return head_answers(head, theta, threshold, asked.rows, exec);
           }};
 }
 
+Fitted fit_vanilla(const CompareGround& g, const Exec&) {
+  return {with_head(g, "", g.problem.theta)};
+}
+
 Fitted fit_tempered(const CompareGround& g, const Exec& exec) {
-  const double T =
-      best_temperature(linear_head(g.model), g.model.theta, g.edit.view(), exec);
-  return {with_head(g, fmt::format("T={:.3g}", T),
-                    temper(linear_head(g.model), g.model.theta, T))};
+  Tempered cooled = tempered(g.problem, g.problem.edit, exec);
+  return {
+      with_head(g, fmt::format("T={:.3g}", cooled.temperature), std::move(cooled.theta))};
 }
 
 // Shifts to the share of favourable labels: this shows what a shift alone does.
 Fitted fit_shifted(const CompareGround& g, const Exec& exec) {
-  const int favorable = g.model.task.favorable_class();
-  double labels = 0;
-  for (const Index row : g.edit.rows)
-    labels += g.study.y[static_cast<std::size_t>(row)] == favorable;
-  const double rate = labels / static_cast<double>(g.edit.rows.size());
+  const double rate = favorable_labels(g.problem, g.problem.edit);
   return {with_head(g, fmt::format("rate={:.3g}", rate),
-                    shift_to_rate(linear_head(g.model), g.model.theta, g.edit.view(),
-                                  g.model.task.threshold, favorable, rate, exec))};
+                    shifted(g.problem, g.problem.theta, g.problem.edit, rate, exec))};
 }
 
-// The attribute's features are 0 in all rows, so that the ridge leaves their weights at 0.
 Fitted fit_retrained(const CompareGround& g, const Exec& exec) {
-  const Rows rows = g.train->training_rows();
-  FeaturePatch nothing;
-  nothing.entries.resize(1);
-  for (const Index f : g.problem.attribute_features) nothing.columns.push_back({f, f + 1});
-  std::vector<Index> all(static_cast<std::size_t>(rows.X->rows()));
-  std::iota(all.begin(), all.end(), Index{0});
-  const std::vector<std::int32_t> to(all.size(), 0);
-  const std::unique_ptr<Features> X = make_patched(*rows.X, all, nothing, to);
-  const Rows without{.X = X.get(), .y = rows.y, .weight = rows.weight, .subset = {}};
-  const LinearHead& head = linear_head(g.model);
-  Vector theta = train_linear(head, without, {.l2 = g.model.note.l2}, exec).theta;
-  for (Index k = 0; k < head.outputs(); ++k)
-    for (const Index f : g.problem.attribute_features)
-      if (const Index place = head.weight(k, f); place >= 0) theta[place] = 0;
-  return {with_head(g, "", std::move(theta))};
+  return {with_head(g, "", retrained_without(g.problem, exec))};
 }
 
-// The labels of the edit rows and of their flips, nothing else.
 Fitted fit_fine_tuned(const CompareGround& g, const Exec& exec) {
-  const SolveOptions options{
-      .anchor = 0, .fit = 1, .lambda = 0, .mu = g.model.note.l2, .gaps = {}};
-  return {with_head(g, "",
-                    solve(linear_head(g.model), g.model.theta, g.edit.view(), g.edit.sets(),
-                          options, exec)
-                        .theta)};
+  return {with_head(g, "", fine_tuned(g.problem, exec))};
 }
 
 // Candidates of fmd debias.
-Fitted fit_debiased(const CompareGround& g, const std::string& method, const Exec& exec) {
-  DebiasOptions options;
-  options.method = parse_method(method);
-  const Candidates made =
-      make_candidates({.model = g.model, .edit = g.edit, .train = g.train}, options, exec);
+Fitted fit_debiased(const CompareGround& g, RepairMethod method, const Exec& exec) {
+  RepairOptions options;
+  options.method = method;
   Fitted fitted;
-  for (const Candidate& candidate : made.all) {
+  for (const Candidate& candidate : make_candidates(g.problem, options, exec).all) {
     CandidateAt where;
     if (std::isfinite(candidate.lambda)) where.lambda = candidate.lambda;
     if (std::isfinite(candidate.s)) where.s = candidate.s;
@@ -89,62 +61,68 @@ Fitted fit_debiased(const CompareGround& g, const std::string& method, const Exe
   return fitted;
 }
 
-constexpr const char* kNoTrain = "needs the rows that the model was trained on";
+std::string no_reason(const CompareGround&) { return ""; }
+
+std::string no_train(const CompareGround& g) {
+  return g.problem.train ? "" : "needs the rows that the model was trained on";
+}
+
+std::string no_shift(const CompareGround& g) {
+  if (g.problem.favorable < 0) return "needs a favourable class";
+  const bool intercept = !layers_of(*g.problem.head).back().head.intercepts().empty();
+  return intercept ? "" : "the model has no intercept";
+}
 
 std::string not_read(const CompareGround& g) {
-  const Attribute& a = g.study.attributes[g.attribute];
+  const std::string& name = g.problem.group(g.problem.edit, 0).name;
   if (g.reads) return "";
-  return a.flips() ? "the model does not read " + a.name
-                   : a.name + " is ranges of a number, which cannot be flipped";
+  return g.flips ? "the model does not read " + name
+                 : name + " is ranges of a number, which cannot be flipped";
 }
 
 // Why a method cannot change the column itself.
 std::string column_not_read(const CompareGround& g) {
-  if (!not_read(g).empty() || head_on_columns(g.model)) return not_read(g);
-  return g.study.attributes[g.attribute].name + " is read below the last layer";
+  if (!g.reads || g.problem.attribute_features) return not_read(g);
+  return g.problem.group(g.problem.edit, 0).name + " is read below the last layer";
 }
 
-void add_controls(const CompareGround& g, std::vector<CompareMethod>& all) {
-  const auto add = [&](const char* name, const char* title, std::string reason, auto fit) {
-    all.push_back({name, title, "control", "", "nothing", false, false, std::move(reason),
-                   [&g, fit](const Exec& exec) { return fit(g, exec); }});
-  };
-  add("vanilla", "the model as it is", "",
-      [](const CompareGround& ground, const Exec&) -> Fitted {
-        return {with_head(ground, "", ground.model.theta)};
-      });
-  add("tempered", "logits divided by T", "", fit_tempered);
-  add("intercept-shift", "intercept shifted",
-      g.model.task.favorable_class() < 0          ? "needs a favourable class"
-      : linear_head(g.model).intercepts().empty() ? "the model has no intercept"
-                                                  : "",
-      fit_shifted);
-  add("retrained-without", "retrained without the column",
-      !column_not_read(g).empty() ? column_not_read(g)
-      : g.train == nullptr        ? kNoTrain
-                                  : "",
-      fit_retrained);
-  add("fine-tuned", "fine-tuned on the pairs", not_read(g), fit_fine_tuned);
+std::string column_or_train(const CompareGround& g) {
+  const std::string reason = column_not_read(g);
+  return reason.empty() ? no_train(g) : reason;
 }
 
-void add_own(const CompareGround& g, std::vector<CompareMethod>& all) {
-  const auto add = [&](const char* name, const char* title, bool trains,
-                       bool column = false) {
-    std::string reason = column ? column_not_read(g) : not_read(g);
-    if (reason.empty() && trains && g.train == nullptr) reason = kNoTrain;
-    all.push_back({name, title, "fmd", "", "nothing", false, false, std::move(reason),
-                   [&g, method = std::string(name)](const Exec& exec) {
+struct ControlEntry {
+  const char* name;
+  const char* title;
+  std::string (*reason)(const CompareGround&);
+  Fitted (*fit)(const CompareGround&, const Exec&);
+};
+
+constexpr ControlEntry kControls[] = {
+    {kVanilla, "the model as it is", no_reason, fit_vanilla},
+    {"tempered", "logits divided by T", no_reason, fit_tempered},
+    {"intercept-shift", "intercept shifted", no_shift, fit_shifted},
+    {"retrained-without", "retrained without the column", column_or_train, fit_retrained},
+    {"fine-tuned", "fine-tuned on the pairs", not_read, fit_fine_tuned},
+};
+
+}  // namespace
+
+std::vector<CompareMethod> all_methods(const CompareGround& g) {
+  std::vector<CompareMethod> all;
+  for (const ControlEntry& entry : kControls)
+    all.push_back({entry.name, entry.title, "control", "", "nothing", false, false,
+                   entry.reason(g),
+                   [&g, fit = entry.fit](const Exec& exec) { return fit(g, exec); }});
+  for (const RepairMethodInfo& info : repair_methods()) {
+    if (!info.compared) continue;
+    std::string reason = info.on_columns ? column_not_read(g) : not_read(g);
+    if (reason.empty() && info.trains) reason = no_train(g);
+    all.push_back({to_string(info.method), info.title, "fmd", "", "nothing", false, false,
+                   std::move(reason), [&g, method = info.method](const Exec& exec) {
                      return fit_debiased(g, method, exec);
                    }});
-  };
-  add("solve", "consistency with an anchor", false);
-  add("step", "Newton step on the pairs, Eq. 9", false);
-  add("remove", "training rows removed, Eq. 7", true);
-  add("replace", "training rows replaced, Eq. 8", true);
-  add("average-column", "column averaged", false, true);
-}
-
-void add_rivals(const CompareGround& g, std::vector<CompareMethod>& all) {
+  }
   for (const BaselineInfo& info : baselines()) {
     const std::string needs = info.needs;
     all.push_back({info.name, info.title, "rival", info.source, needs, info.decisions_only,
@@ -153,16 +131,20 @@ void add_rivals(const CompareGround& g, std::vector<CompareMethod>& all) {
                      return fit_baseline(name, g.problem, exec);
                    }});
   }
-}
-
-}  // namespace
-
-std::vector<CompareMethod> all_methods(const CompareGround& ground) {
-  std::vector<CompareMethod> all;
-  add_controls(ground, all);
-  add_own(ground, all);
-  add_rivals(ground, all);
   return all;
 }
 
 }  // namespace fmd::internal
+
+namespace fmd {
+
+std::vector<std::string> compare_methods() {
+  std::vector<std::string> names;
+  for (const ControlEntry& entry : kControls) names.emplace_back(entry.name);
+  for (const RepairMethodInfo& info : repair_methods())
+    if (info.compared) names.push_back(to_string(info.method));
+  for (const BaselineInfo& info : baselines()) names.emplace_back(info.name);
+  return names;
+}
+
+}  // namespace fmd

@@ -1,24 +1,21 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/internal.h"
 #include "fmd/baselines/baseline.h"
-#include "pipeline/candidates.h"
+#include "fmd/model/head_problem.h"
 
 namespace fmd::internal {
 
-// What methods are made from: the model, the rows, and the attribute in question.
+// What methods are made from: the problem of one attribute, with the flip pairs of the edit
+// part where the model reads it.
 struct CompareGround {
-  const Model& model;
-  const Study& study;  // all rows of DATA
-  const Study* train;  // rows that the model was trained on; null: none are given
-  std::size_t attribute = 0;
-  StudyPart edit;      // with the flip pairs of the attribute where the model reads it
+  HeadProblem problem;
+  bool flips = false;  // the attribute's values can be set
   bool reads = false;  // the model reads the attribute, and it can be flipped
-  BaselineProblem problem;
 };
 
 struct CompareMethod {
@@ -29,7 +26,10 @@ struct CompareMethod {
   std::function<std::vector<BaselineCandidate>(const Exec&)> fit = {};
 };
 
-// All methods. One that does not apply has a reason. The ground must outlive the result.
+inline constexpr const char* kVanilla = "vanilla";
+
+// All methods: controls, those of fmd debias, rivals. One that does not apply has a reason.
+// The ground must outlive the result.
 [[nodiscard]] std::vector<CompareMethod> all_methods(const CompareGround& ground);
 
 }  // namespace fmd::internal

@@ -1,17 +1,12 @@
 #include "pipeline/contenders.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
-#include "fmd/metrics/bias_measure.h"
-#include "fmd/model/passes.h"
 #include "fmd/model/tree_backbone.h"
 #include "fmd/pipeline/train_model.h"
-#include "fmd/unlearn/simple.h"
-#include "pipeline/network_candidates.h"
-#include "pipeline/study_parts.h"
+#include "fmd/repair/controls.h"
 
 namespace fmd::internal {
 namespace {
@@ -61,100 +56,46 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
 }  // namespace
 
 std::vector<Control> make_controls(const Model& whole, const Model& before,
-                                   const Model& after, const StudyPart& edit,
-                                   const StudyPart& holdout,
+                                   const Model& after, const RepairParts& parts,
                                    const std::optional<Table>& train, const Exec& exec) {
+  const HeadProblem& problem = parts.problem;
   std::vector<Control> controls;
-  std::vector<const Attribute*> repaired;
   std::vector<std::string> columns;
-  for (const StudyPairs& pairs : edit.pairs) {
-    repaired.push_back(&edit.study->attributes[pairs.attribute]);
-    for (const std::string& column : repaired.back()->columns) columns.push_back(column);
+  bool read = false;
+  for (const std::size_t a : parts.repaired) {
+    const Attribute& attribute = parts.data.attributes[a];
+    columns.insert(columns.end(), attribute.columns.begin(), attribute.columns.end());
+    read = read || before.backbone->inputs().reads(attribute);
   }
-  const std::vector<Index> features = attribute_features(before, repaired);
-  const bool read = std::any_of(repaired.begin(), repaired.end(), [&](const Attribute* a) {
-    return before.backbone->inputs().reads(*a);
-  });
-  controls.push_back(
-      {"column_averaged", "column averaged", read ? kLayersBelow : kNotRead, {}});
-  if (!features.empty()) {
-    controls.back().reason.clear();
-    controls.back().model = with_theta(
-        before, average_features(*before.head, before.theta, edit.view(), features, exec));
-  }
+  const auto add = [&](const char* name, const std::string& title,
+                       const std::string& reason, const auto& theta) {
+    controls.push_back({name, title, reason, {}});
+    if (reason.empty()) controls.back().model = with_theta(before, theta());
+  };
+  const bool features = !problem.attribute_features.value_or(std::vector<Index>{}).empty();
+  add("column_averaged", "column averaged",
+      features ? "" : (read ? kLayersBelow : kNotRead),
+      [&] { return column_averaged(problem, exec); });
   controls.push_back(retrained(whole, columns, train, read, exec));
-
-  if (!before.head->linear()) {
-    Control tuned{.name = "fine_tuned",
-                  .title = "fine-tuned on the pairs",
-                  .reason = "",
-                  .model = {}};
-    if (edit.pairs[0].kind == PairKind::match)
-      tuned.reason = "matched pairs are repaired by rows";
-    else
-      tuned.model = with_theta(before, fine_tuned(before, edit, exec));
-    controls.push_back(std::move(tuned));
-  }
-
-  const double temperature =
-      best_temperature(*before.head, before.theta, holdout.view(), exec);
-  controls.push_back({"tempered",
-                      fmt::format("temperature scaled, T = {:.2f}", temperature), "",
-                      with_theta(before, temper(*before.head, before.theta, temperature))});
-
+  if (!before.head->linear())
+    add("fine_tuned", "fine-tuned on the pairs",
+        problem.all_of_kind(PairKind::match) ? "matched pairs are repaired by rows" : "",
+        [&] { return fine_tuned(problem, exec); });
+  const Tempered cooled = tempered(problem, problem.holdout, exec);
+  add("tempered", fmt::format("temperature scaled, T = {:.2f}", cooled.temperature), "",
+      [&] { return cooled.theta; });
   // The original with the favourable rate of the repaired model. It shows what the change
   // of the rate alone would do.
-  const int favorable = before.task.favorable_class();
-  Control shift{
-      .name = "intercept_shift", .title = "intercept shifted", .reason = "", .model = {}};
-  if (favorable < 0) {
-    shift.reason = "no favourable class is named";
-  } else if (layers_of(*before.head).back().head.intercepts().empty()) {
-    shift.reason = "the model has no intercept";
-  } else {
-    const Scored now = score(after, *holdout.study, holdout.rows, exec);
-    const auto yes = std::count(now.decision.begin(), now.decision.end(), favorable);
-    shift.model = with_theta(
-        before,
-        shift_to_rate(*before.head, before.theta, holdout.view(), before.task.threshold,
-                      favorable, static_cast<double>(yes) / static_cast<double>(now.rows()),
-                      exec));
-  }
-  controls.push_back(std::move(shift));
+  const bool intercept = !layers_of(*before.head).back().head.intercepts().empty();
+  add("intercept_shift", "intercept shifted",
+      problem.favorable < 0 ? "no favourable class is named"
+      : !intercept          ? "the model has no intercept"
+                            : "",
+      [&] {
+        const double rate = favorable_rate(problem, after.theta, problem.holdout, exec);
+        return shifted(problem, before.theta, problem.holdout, rate, exec);
+      });
   return controls;
-}
-
-Predicted path_gap(const Model& before, const Vector& theta, const Study& study,
-                   const StudyPairs& pairs, const Exec& exec) {
-  if (before.head->outputs() != 1) return {};
-  const PairSet set = pairs.set(study);
-  const Vector was = all_logits(*before.head, set.c, before.theta, exec) -
-                     all_logits(*before.head, set.cbar, before.theta, exec);
-  const Vector is = all_logits(*before.head, set.c, theta, exec) -
-                    all_logits(*before.head, set.cbar, theta, exec);
-  const Matrix p = all_probabilities(*before.head, set.c, before.theta, exec);
-  const Matrix pbar = all_probabilities(*before.head, set.cbar, before.theta, exec);
-  double old_sum = 0, sum = 0;
-  for (Index i = 0; i < set.size(); ++i) {
-    const double slope = was[i] == 0 ? p(i, 0) * p(i, 1) : (p(i, 1) - pbar(i, 1)) / was[i];
-    const double weight = set.weight[static_cast<std::size_t>(i)];
-    old_sum += weight * std::abs(slope * was[i]);
-    sum += weight * std::abs(slope * is[i]);
-  }
-  const double value = sum / set.total_weight();
-  return {.value = value, .change = value - old_sum / set.total_weight(), .capped = false};
-}
-
-Predicted first_order_gap(const Model& before, const Vector& theta, const Study& study,
-                          const StudyPairs& pairs, const Exec& exec) {
-  const PairSet set = pairs.set(study);
-  const MeasureValue now =
-      evaluate(*make_measure("co"), {.pairs = &set, .rows = {}, .group = {}}, *before.head,
-               before.theta, true, exec);
-  const double change = now.gradient.dot(theta - before.theta);
-  return {.value = std::max(0.0, now.value + change),
-          .change = change,
-          .capped = now.value + change < 0};
 }
 
 std::vector<Contender> audit_all(const Model& before, const Model& after,

@@ -1,12 +1,11 @@
 #include "fmd/pipeline/debias.h"
 
 #include "fmd/core/blas.h"
-#include "fmd/core/error.h"
-#include "fmd/metrics/bias_measure.h"
-#include "pipeline/choice.h"
+#include "fmd/repair/candidates.h"
+#include "fmd/repair/choice.h"
+#include "fmd/repair/prediction.h"
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
-#include "pipeline/match_candidates.h"
 #include "pipeline/moved.h"
 #include "pipeline/repair_cut.h"
 #include "pipeline/repair_parts.h"
@@ -28,11 +27,10 @@ struct DebiasRun::State {
         options(std::move(wanted)),
         exec(how),
         parts(input, options, exec) {
-    candidates = make_candidates({.model = input.model,
-                                  .edit = parts.edit,
-                                  .train = parts.train ? &*parts.train : nullptr},
-                                 options, exec);
-    measure_candidates(input.model, parts.holdout, options, exec, candidates.all);
+    candidates = make_candidates(parts.problem, options, exec);
+    measure_candidates(parts.problem, options,
+                       {options.audit.confidence, options.audit.replicates}, exec,
+                       candidates.all);
     chosen = choose(candidates.all, options);
     model = chosen < 0 ? whole : with_repaired(whole, options, choice().theta);
   }
@@ -48,13 +46,12 @@ struct DebiasRun::State {
     return candidates.all[static_cast<std::size_t>(chosen)];
   }
 
-  [[nodiscard]] Predicted predict(const Study& study, const StudyPairs& pairs) const {
+  [[nodiscard]] Predicted predict(const PairSet& pairs) const {
     if (chosen < 0) return {};
     if (is_newton(options.method))
-      return first_order_gap(input.model, choice().theta, study, pairs, exec);
+      return first_order_gap(parts.problem, choice().theta, pairs, exec);
     if (candidates.path.g.size() == 0) return {};
-    return path_gap(input.model, candidates.path.theta(choice().lambda), study, pairs,
-                    exec);
+    return path_gap(parts.problem, candidates.path.theta(choice().lambda), pairs, exec);
   }
 
   void describe(DebiasReport& report) const {
@@ -70,7 +67,7 @@ struct DebiasRun::State {
       report.pairs += parts.edit.pairs[k].size();
     }
     report.method = to_string(options.method);
-    const bool matched = repairs_matched(parts.edit, input.model.task, options);
+    const bool matched = repairs_matched(parts.problem, options);
     report.rule = rule_in_words(options, matched);
     report.measure = chosen_measure(options, matched);
     report.candidates = candidates.all;
@@ -93,12 +90,11 @@ struct DebiasRun::State {
       return;
     }
     for (std::size_t k = 0; k < parts.repaired.size(); ++k) {
-      report.predicted_holdout.push_back(
-          predict(*parts.holdout.study, parts.holdout.pairs[k]));
+      report.predicted_holdout.push_back(predict(parts.problem.holdout.pairs[k]));
       if (!parts.test) continue;
       const auto pairs = make_pairs(input.model, *parts.test, input.model.task, {}, exec);
       report.predicted_test.push_back(
-          predict(*parts.test, pairs[parts.repaired[k]].value()));
+          predict(pairs[parts.repaired[k]].value().set(*parts.test)));
     }
   }
 };
@@ -129,8 +125,8 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   s.predict(report);
   report.leaves = leaf_edit(s.whole, repaired);
 
-  const std::vector<Control> controls = make_controls(
-      s.whole, before, after, s.parts.edit, s.parts.holdout, s.input.train, s.exec);
+  const std::vector<Control> controls =
+      make_controls(s.whole, before, after, s.parts, s.input.train, s.exec);
   const Study holdout = s.parts.holdout_study(before, s.exec);
   const std::optional<Study>& test = s.parts.test;
   // Controls stand beside the figures that are shown.

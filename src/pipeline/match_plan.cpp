@@ -12,7 +12,6 @@
 #include "fmd/data/encoder.h"
 #include "fmd/metrics/matched.h"
 #include "fmd/model/match.h"
-#include "pipeline/candidates.h"
 #include "pipeline/match_balance.h"
 #include "pipeline/match_space.h"
 #include "pipeline/study_parts.h"
@@ -278,7 +277,8 @@ MatchInput match_input(const Model& model, const Study& study, const Task& task,
   input.attribute = &study.attributes[attribute];
   input.spec = &task.attributes[attribute];
   input.X = study.X.get();
-  input.own_features = attribute_features(model, {input.attribute});
+  if (head_on_columns(model))
+    input.own_features = model.backbone->columns()->of(*input.attribute);
   input.min_rows = task.min_group;
   const std::vector<std::string>& own = input.attribute->columns;
   for (const std::string& column : model.backbone->inputs().names())

@@ -88,7 +88,63 @@ std::vector<std::vector<Index>> split_study(const Study& study, std::size_t attr
   return split_rows(stratum, parts, seed);
 }
 
+// Rows of the training table and their flips, with the rows' weights.
+KeptPairs flips_of(const Model& model, const Study& train,
+                   const std::vector<std::size_t>& repaired, std::span<const Index> rows,
+                   const Exec& exec) {
+  auto all = make_pairs(model, train, model.task, rows, exec);
+  auto own = std::make_shared<std::vector<StudyPairs>>();
+  for (const std::size_t a : repaired) own->push_back(std::move(all[a].value()));
+  KeptPairs kept;
+  for (const StudyPairs& pairs : *own) {
+    kept.sets.push_back(pairs.set(train));
+    for (std::size_t i = 0; i < pairs.row.size() && !train.weight.empty(); ++i)
+      kept.sets.back().weight[i] *= train.weight[static_cast<std::size_t>(pairs.row[i])];
+  }
+  kept.owner = std::move(own);
+  return kept;
+}
+
 }  // namespace
+
+HeadPart StudyPart::view() const {
+  HeadPart part{.source = study->source, .rows = study->rows(rows)};
+  for (const StudyPairs& p : pairs)
+    part.pairs.push_back(p.kind == PairKind::match ? PairSet{} : p.set(*study));
+  for (const Attribute& attribute : study->attributes)
+    part.attributes.push_back(
+        {attribute.name, attribute.code, std::ssize(attribute.values)});
+  return part;
+}
+
+HeadProblem head_problem(const Model& model, const StudyPart& edit,
+                         const StudyPart* holdout, const Study* train,
+                         const std::vector<std::size_t>& repaired) {
+  HeadProblem problem;
+  problem.head = model.head.get();
+  problem.theta = model.theta;
+  problem.l2 = model.note.l2;
+  problem.threshold = model.task.threshold;
+  problem.favorable = model.task.favorable_class();
+  problem.min_group = model.task.min_group;
+  if (head_on_columns(model)) problem.attribute_features.emplace();
+  for (const std::size_t a : repaired) {
+    problem.repaired.push_back({a, pairs_of(model.task.attributes[a]).kind});
+    if (!problem.attribute_features) continue;
+    for (const Index f : model.backbone->columns()->of(edit.study->attributes[a]))
+      problem.attribute_features->push_back(f);
+  }
+  problem.edit = edit.view();
+  if (holdout != nullptr) problem.holdout = holdout->view();
+  if (train == nullptr) return problem;
+  problem.train = StudyPart{.study = train, .rows = {}, .pairs = {}}.view();
+  problem.train->rows = train->training_rows();
+  problem.replaced = [&model, train, repaired](std::span<const Index> rows,
+                                               const Exec& exec) {
+    return flips_of(model, *train, repaired, rows, exec);
+  };
+  return problem;
+}
 
 Study labelled_study(const Model& model, Table table, const std::string& sha256,
                      const Exec& exec) {
@@ -122,6 +178,7 @@ RepairParts::RepairParts(const DebiasInput& input, const DebiasOptions& options,
   edit = make_part(model, data, model.task, std::move(edit_rows), repaired, exec);
   holdout = make_part(model, own_holdout ? *own_holdout : data, model.task,
                       std::move(holdout_rows), repaired, exec);
+  problem = head_problem(model, edit, &holdout, train ? &*train : nullptr, repaired);
 }
 
 Study RepairParts::holdout_study(const Model& model, const Exec& exec) const {

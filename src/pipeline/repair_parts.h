@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/candidates.h"
+#include "core/internal.h"
+#include "fmd/model/head_problem.h"
+#include "fmd/pipeline/debias.h"
+#include "fmd/pipeline/study.h"
 
 namespace fmd::internal {
 
@@ -12,6 +15,22 @@ namespace fmd::internal {
 // without one.
 [[nodiscard]] Study labelled_study(const Model& model, Table table,
                                    const std::string& sha256, const Exec& exec);
+
+// Some rows of a study with the pairs of the repaired attributes: edit part or hold-out.
+struct StudyPart {
+  const Study* study = nullptr;
+  std::vector<Index> rows;
+  std::vector<StudyPairs> pairs;  // one per repaired attribute; none: they have no pairs
+
+  [[nodiscard]] HeadPart view() const;
+};
+
+// What repair works on, from tables: the head of a model, rows as its features. repaired:
+// positions in the task's attributes. holdout and train may be null. All of them must
+// outlive the result.
+[[nodiscard]] HeadProblem head_problem(const Model& model, const StudyPart& edit,
+                                       const StudyPart* holdout, const Study* train,
+                                       const std::vector<std::size_t>& repaired);
 
 // The rows of a repair as the model sees them: the edit part and the hold-out with their
 // pairs, and the training and test rows where they are given. Parts point into the studies,
@@ -25,6 +44,7 @@ struct RepairParts {
   std::optional<Study> own_holdout, train, test;
   std::vector<std::size_t> repaired;  // positions in data.attributes
   StudyPart edit, holdout;
+  HeadProblem problem;
 
   // The hold-out as a table: a hold-out that is part of DATA is audited alone.
   [[nodiscard]] Study holdout_study(const Model& model, const Exec& exec) const;

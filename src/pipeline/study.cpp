@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
-#include "fmd/model/passes.h"
+#include "fmd/metrics/head_scores.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
@@ -162,42 +162,14 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
 
 Scored score(const Model& model, const Study& study, std::span<const Index> rows,
              const Exec& exec) {
-  Scored scored;
-  scored.p = all_probabilities(*model.head, study.rows(rows), model.theta, exec);
-  scored.decision = decide(scored.p, model.task.threshold);
-  scored.favorable = model.task.favorable_class();
-  if (rows.empty()) {
-    scored.y = study.y;
-  } else if (!study.y.empty()) {
-    for (const Index row : rows) scored.y.push_back(study.y[static_cast<std::size_t>(row)]);
-  }
-  return scored;
+  return score_rows(*model.head, model.theta, study.rows(rows), model.task.threshold,
+                    model.task.favorable_class(), exec);
 }
 
 PairScores score_pairs(const Model& model, const Study& study, const StudyPairs& pairs,
                        const Exec& exec) {
-  const PairSet set = pairs.set(study);
-  // Pairs of one row are adjacent and share c: score each row once, then repeat it.
-  std::vector<Index> rows;
-  std::vector<Index> position;
-  for (const Index row : pairs.row) {
-    if (rows.empty() || rows.back() != row) rows.push_back(row);
-    position.push_back(static_cast<Index>(rows.size()) - 1);
-  }
-  const Matrix p = all_probabilities(*model.head, study.rows(rows), model.theta, exec);
-  PairScores scores;
-  scores.p.resize(pairs.size(), p.cols());
-  for (Index i = 0; i < pairs.size(); ++i)
-    scores.p.row(i) = p.row(position[static_cast<std::size_t>(i)]);
-  scores.pbar = all_probabilities(*model.head, set.cbar, model.theta, exec);
-  scores.y = pairs.y;
-  scores.decision = decide(scores.p, model.task.threshold);
-  scores.decision_bar = decide(scores.pbar, model.task.threshold);
-  scores.unit = pairs.row;
-  scores.weight = pairs.weight;
-  scores.from = pairs.from;
-  scores.to = pairs.to;
-  return scores;
+  return score_pairs(*model.head, model.theta, pairs.set(study), model.task.threshold,
+                     exec);
 }
 
 }  // namespace fmd

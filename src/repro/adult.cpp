@@ -17,7 +17,7 @@
 #include "fmd/model/passes.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
-#include "pipeline/candidates.h"
+#include "pipeline/repair_parts.h"
 
 namespace fmd::repro {
 namespace {
@@ -123,7 +123,7 @@ const Stage& AdultIncome::stage(Index layers) {
 Vector AdultIncome::averaged() const {
   const Study study = make_study(model_, edit_, model_.task, true, exec_);
   const Attribute& attribute = study.attributes[at(study.find(attribute_))];
-  const std::vector<Index> features = attribute_features(model_, {&attribute});
+  const std::vector<Index> features = model_.backbone->columns()->of(attribute);
   const LinearHead first = layers_of(*model_.head).front().head;
   Vector theta = model_.theta;
   theta.head(first.parameters()) = average_features(
@@ -196,14 +196,15 @@ Measured AdultIncome::rival(const std::string& id, const std::string& name) {
   const Stage& last = stage(1);
   const Study study = make_study(model_, edit_, model_.task, true, exec_);
   const Attribute& attribute = study.attributes[at(study.find(attribute_))];
-  BaselineProblem problem;
-  problem.head = *last.head->as_linear();
+  HeadProblem problem;
+  problem.head = last.head.get();
   problem.theta = last.theta;
   problem.l2 = last.l2;
   problem.favorable = 1;
-  problem.groups = 2;
-  problem.attribute_features = attribute_features(model_, {&attribute});
-  problem.edit = {last.edit.rows.rows(), last.edit.group};
+  problem.repaired = {{0, PairKind::flip}};
+  problem.attribute_features = model_.backbone->columns()->of(attribute);
+  problem.edit.rows = last.edit.rows.rows();
+  problem.edit.attributes = {{attribute_, last.edit.group, 2}};
   const Stopwatch start;
   const std::vector<BaselineCandidate> candidates = fit_baseline(name, problem, exec_);
   const double seconds = start.seconds(), cpu = start.cpu();

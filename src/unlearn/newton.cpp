@@ -67,6 +67,15 @@ Vector unlearn_gradient(const Head& head, const Vector& theta,
   return g;
 }
 
+UnlearnDirection unlearn_direction(const Vector& g, const InverseHessian& inverse) {
+  require_size("unlearn", "the gradient", g.size(), inverse.dim());
+  if (!g.allFinite())
+    throw Error(ErrorKind::numerical, "unlearn: the gradient is not finite",
+                "check the parameters and the features of the rows");
+  const InverseResult solved = inverse.apply(g);
+  return {.value = solved.x.col(0), .solve = solved.summary};
+}
+
 UnlearnResult newton_step(const Vector& theta, const Vector& g,
                           const InverseHessian& inverse, const UnlearnOptions& options) {
   validate(options);
@@ -76,25 +85,23 @@ UnlearnResult newton_step(const Vector& theta, const Vector& g,
                 fmt::format("unlearn: theta has {} parameters but the curvature has {}",
                             theta.size(), inverse.dim()),
                 "build the curvature from the same head as theta");
-  if (!g.allFinite())
-    throw Error(ErrorKind::numerical, "unlearn: the gradient is not finite",
-                "check the parameters and the features of the rows");
-  const InverseResult solved = inverse.apply(g);
-  Vector step = options.step_scale * solved.x.col(0);
+  const UnlearnDirection direction = unlearn_direction(g, inverse);
+  double scale = options.step_scale;
 
   // An inexact solve still gives a usable step, so it is reported, not thrown.
   UnlearnResult result;
   result.summary.status =
-      solved.summary.converged ? UnlearnStatus::done : UnlearnStatus::solver_not_converged;
+      direction.solve.converged ? UnlearnStatus::done : UnlearnStatus::solver_not_converged;
   const double limit = options.max_relative_step * theta.norm();
-  if (std::isfinite(limit) && step.norm() > limit) {
-    step *= limit / step.norm();
+  const double length = direction.value.norm();
+  if (std::isfinite(limit) && scale * length > limit) {
+    scale = limit / length;
     result.summary.status = UnlearnStatus::shortened;
   }
-  result.theta = theta + step;
+  result.theta = direction.step(theta, scale);
   result.summary.gradient_norm = g.norm();
-  result.summary.step_norm = step.norm();
-  result.summary.solve = solved.summary;
+  result.summary.step_norm = scale * length;
+  result.summary.solve = direction.solve;
   return result;
 }
 

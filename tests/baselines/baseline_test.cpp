@@ -16,7 +16,9 @@ struct Case {
   std::unique_ptr<Features> X;
   std::vector<std::int32_t> y, group;
   std::vector<Index> train, edit;
-  BaselineProblem problem;
+  std::unique_ptr<LinearHead> head;
+  HeadProblem problem;
+  BaselineRows asked;
 
   explicit Case(Index groups = 2, Index classes = 2) {
     const Index n = 1200;
@@ -33,14 +35,18 @@ struct Case {
       (i % 2 == 0 ? train : edit).push_back(i);
     }
     X = make_dense(values, n, 3);
-    problem.head = LinearHead(3, classes == 2 ? 1 : classes);
+    head = std::make_unique<LinearHead>(3, classes == 2 ? 1 : classes);
+    problem.head = head.get();
     problem.l2 = 1e-3;
     problem.favorable = 1;
-    problem.groups = groups;
-    problem.attribute_features = {0};
-    problem.train = {{X.get(), y, {}, train}, group};
-    problem.edit = {{X.get(), y, {}, edit}, group};
-    problem.theta = train_linear(problem.head, problem.train.rows, {.l2 = 1e-3}, {}).theta;
+    problem.attribute_features = std::vector<Index>{0};
+    problem.repaired = {{0, PairKind::flip}};
+    problem.edit.rows = {X.get(), y, {}, edit};
+    problem.edit.attributes = {{"group", group, groups}};
+    problem.train = problem.edit;
+    problem.train->rows.subset = train;
+    asked = {problem.edit.rows, group};
+    problem.theta = train_linear(*head, problem.train->rows, {.l2 = 1e-3}, {}).theta;
   }
 
   [[nodiscard]] double accuracy(const Answers& a) const {
@@ -53,13 +59,13 @@ struct Case {
 
 TEST(Baselines, EveryMethodAnswersTheRowsItIsGiven) {
   const Case c;
-  const double base = c.accuracy(
-      head_answers(c.problem.head, c.problem.theta, 0.5, c.problem.edit.rows, {}));
+  const double base =
+      c.accuracy(head_answers(*c.head, c.problem.theta, 0.5, c.problem.edit.rows, {}));
   for (const BaselineInfo& info : baselines()) {
     const auto candidates = fit_baseline(info.name, c.problem, {});
     ASSERT_FALSE(candidates.empty()) << info.name;
     for (const BaselineCandidate& candidate : candidates) {
-      const Answers a = candidate.answer(c.problem.edit, {});
+      const Answers a = candidate.answer(c.asked, {});
       ASSERT_EQ(a.p.rows(), std::ssize(c.edit)) << info.name;
       ASSERT_EQ(a.decision.rows(), std::ssize(c.edit));
       for (const Matrix* m : {&a.p, &a.decision}) {
@@ -68,7 +74,7 @@ TEST(Baselines, EveryMethodAnswersTheRowsItIsGiven) {
       }
       EXPECT_GT(c.accuracy(a), base - 0.25) << info.name << " " << candidate.setting;
       ThreadPool pool(2);
-      EXPECT_EQ(candidate.answer(c.problem.edit, {.pool = &pool}).p, a.p) << info.name;
+      EXPECT_EQ(candidate.answer(c.asked, {.pool = &pool}).p, a.p) << info.name;
     }
   }
 }
@@ -88,7 +94,7 @@ TEST(Baselines, SayWhyTheyDoNotApply) {
   for (const char* name : {"group-thresholds", "dfr"})
     EXPECT_FALSE(fit_baseline(name, three_groups.problem, {}).empty());
   Case c;
-  c.problem.train.rows.X = nullptr;
+  c.problem.train.reset();
   EXPECT_ERROR(fit_baseline("reweigh", c.problem, {}), ErrorKind::unsupported,
                "trained on");
   EXPECT_ERROR(fit_baseline("magic", c.problem, {}), ErrorKind::bad_option,
@@ -115,7 +121,7 @@ TEST(Baselines, EqualisedOddsHoldsThroughTheInterface) {
   for (const int favorable : {0, 1}) {
     Case c;
     c.problem.favorable = favorable;
-    const Answers a = fit_baseline("eqodd", c.problem, {})[0].answer(c.problem.edit, {});
+    const Answers a = fit_baseline("eqodd", c.problem, {})[0].answer(c.asked, {});
     double sum[2][2] = {}, count[2][2] = {};
     for (Index i = 0; i < a.decision.rows(); ++i) {
       const auto row = static_cast<std::size_t>(c.edit[static_cast<std::size_t>(i)]);

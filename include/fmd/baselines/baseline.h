@@ -7,33 +7,22 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
-#include "fmd/model/head.h"
+#include "fmd/model/head_problem.h"
 #include "fmd/model/linear_head.h"
 #include "fmd/model/rows.h"
 
 namespace fmd {
 
-// One interface to the rival methods: what they are given, what they return, and what they
-// need when they answer. How to add a method: see the table in src/baselines/baseline.cpp.
+// One interface to the rival methods: what they are given (a HeadProblem with a linear head
+// and one attribute), what they return, and what they need when they answer. The hold-out
+// is not looked at: the caller chooses between the candidates. How to add a method: see the
+// table in src/baselines/baseline.cpp.
 
-// Rows with their attribute. group: one entry per row of rows.X, -1 = not known.
+// Rows that a fitted method answers, with their attribute. group: one entry per row of
+// rows.X, -1 = not known.
 struct BaselineRows {
   Rows rows;
   std::span<const std::int32_t> group;
-};
-
-// What a method may look at. The hold-out is not part of it: the caller chooses between the
-// candidates.
-struct BaselineProblem {
-  LinearHead head{0, 1};  // of the trained model
-  Vector theta;
-  double l2 = 0;           // of the model's training
-  double threshold = 0.5;  // two classes: class 1 at p >= threshold
-  int favorable = -1;      // class that is good for the person; -1 = none is named
-  Index groups = 0;        // values of the attribute
-  std::vector<Index> attribute_features;  // features that carry the attribute
-  BaselineRows train;  // rows that the model was trained on; none: rows.X is null
-  BaselineRows edit;   // labelled rows that it was not trained on
 };
 
 // Answers to some rows. Where a method gives no probabilities, p = decision. The model's
@@ -72,12 +61,12 @@ struct BaselineInfo {
 [[nodiscard]] const BaselineInfo* find_baseline(const std::string& name);  // null: none
 
 // The reason why a method cannot be used here; empty: it can.
-[[nodiscard]] std::string why_not(const BaselineInfo& info, const BaselineProblem& problem);
+[[nodiscard]] std::string why_not(const BaselineInfo& info, const HeadProblem& problem);
 
 // All candidates of a method, one for each setting. Throws Error(bad_option: no such
 // method; unsupported: why_not; bad_data: a cell without rows; bad_shape).
 [[nodiscard]] std::vector<BaselineCandidate> fit_baseline(const std::string& name,
-                                                          const BaselineProblem& problem,
+                                                          const HeadProblem& problem,
                                                           const Exec& exec);
 
 // Answers of a linear head: its probabilities, and decisions by the threshold (two classes)

@@ -9,24 +9,9 @@
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/audit_report.h"
+#include "fmd/unlearn/candidate.h"
 
 namespace fmd {
-
-// A model that could be chosen, measured on the hold-out.
-struct Candidate {
-  double lambda = kUndefined;  // solve, path: where on the path; infinity: average-column
-  double s = kUndefined;       // step, remove, replace: the factor on the Newton step
-  Index K = 0;                 // remove, replace: number of training rows
-  double gamma = kUndefined;   // solve on matched pairs: weight of the squared odds gaps,
-  double mu = kUndefined;      // and of staying close in the parameters
-  std::string kind;            // the method; "path" has the quadratic anchor of "solve"
-  Vector theta;
-  Interval accuracy, accuracy_change;       // change: paired with the original
-  std::vector<Interval> bias, bias_change;  // of the chosen measure, per repaired attribute
-  double log_loss = kUndefined;
-  bool lowers_bias = false;        // paired upper end < 0 for every repaired attribute
-  Verdict target = Verdict::none;  // on the hold-out
-};
 
 // The original, the result or a control. All have the same audit on the same rows.
 struct Contender {
@@ -74,12 +59,6 @@ struct DataNote {
   double by_chance = 0;            // expected number if none was used
   std::optional<std::uint64_t> split_seed;
   std::string key;  // groups: the column that joins
-};
-
-// The prediction for a repaired attribute's flip gap, made before anything was measured.
-struct Predicted {
-  double value = kUndefined, change = kUndefined;
-  bool capped = false;  // the predicted change is larger than the gap: value is set to 0
 };
 
 // A file of a model of several files.

@@ -23,13 +23,14 @@ namespace fmd {
 //   Eq. 8   out = harmful training rows   in = the same rows with the attribute changed
 //   Eq. 9   out = external rows c_i       in = their counterfactuals cbar_i
 //
-// Eq. 8 and 9 differ only in where the pairs come from, so one function serves both. The
-// debias command takes the two halves apart: unlearn_gradient() makes g
-// (pipeline/row_exchange.cpp), and one H^-1 g serves all s (newton_candidates.cpp).
-// Nothing is modified: the new parameters are in the result. On a quadratic loss, the step
-// with s = 1/n and H over the rows that stay, divided by the original n, gives the optimum
-// without the rows. On other losses it is the first order of that change. Softmax: the
-// class sums of g are 0, so the gauge term of H has no effect.
+// Eq. 8 and 9 differ only in where the pairs come from, so one function serves both.
+// unlearn_gradient() makes g, unlearn_direction() H^-1 g, and UnlearnDirection::step()
+// theta_new. The debias command and the paper's tables call these: one H^-1 g serves all s
+// (src/repair/newton_candidates.cpp, src/repro/edits.cpp). Nothing is modified: the new
+// parameters are in the result. On a quadratic loss, the step with s = 1/n and H over the
+// rows that stay, divided by the original n, gives the optimum without the rows. On other
+// losses it is the first order of that change. Softmax: the class sums of g are 0, so the
+// gauge term of H has no effect.
 
 struct UnlearnOptions {
   // Factor s on the step, required. 1/n is the first-order effect of really removing the
@@ -75,6 +76,20 @@ struct UnlearnResult {
 // g is exactly 0 where c and cbar are the same. Throws Error(bad_shape, bad_data).
 [[nodiscard]] Vector unlearn_gradient(const Head& head, const Vector& theta,
                                       std::span<const PairSet> pairs, const Exec& exec);
+
+// H^-1 g: all that a step of any scale needs.
+struct UnlearnDirection {
+  Vector value;
+  InverseSummary solve;
+
+  // theta + s H^-1 g.
+  [[nodiscard]] Vector step(const Vector& theta, double s) const {
+    return theta + s * value;
+  }
+};
+// Cost: one solve. Throws Error(bad_shape, numerical: g is not finite).
+[[nodiscard]] UnlearnDirection unlearn_direction(const Vector& g,
+                                                 const InverseHessian& inverse);
 
 // The mechanism behind all three equations: theta + s H^-1 g for any g, also the gradient
 // of your own loss. Cost: one solve. Throws Error(bad_option, bad_shape, numerical: g is

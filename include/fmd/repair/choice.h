@@ -1,0 +1,61 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fmd/core/exec.h"
+#include "fmd/metrics/interval.h"
+#include "fmd/model/head_problem.h"
+#include "fmd/repair/repair_options.h"
+#include "fmd/unlearn/candidate.h"
+
+namespace fmd {
+
+// The rule that chooses, for every repair, comparison and experiment. The first step with
+// an eligible candidate decides. Among the eligible ones the best by the first entry of
+// `order` is taken, ties by the next entries, further ties by position.
+struct ChoiceFigures {
+  double accuracy = 0, bias = 0;
+};
+enum class Prefer { accuracy, less_bias };
+struct RuleStep {
+  std::vector<bool> eligible;  // per candidate
+  std::vector<Prefer> order;
+};
+// Position of the chosen one; -1: no step has an eligible candidate.
+[[nodiscard]] int choose(std::span<const ChoiceFigures> candidates,
+                         std::span<const RuleStep> rule);
+
+// How sure the figures of candidates must be.
+struct IntervalOptions {
+  double confidence = 0.95;
+  Index replicates = 1000;
+};
+
+// Accuracy and bias of every candidate on the hold-out, paired with the original. These
+// figures serve the choice. The report's figures come from test rows where these are
+// given; otherwise the report says that its rows were also used for the choice.
+void measure_candidates(const HeadProblem& problem, const RepairOptions& options,
+                        const IntervalOptions& intervals, const Exec& exec,
+                        std::vector<Candidate>& candidates);
+
+// The rule of a repair: the candidate that `at` names; with a target the most accurate one
+// that lowers the bias and passes; otherwise the least biased one that lowers it within
+// max_accuracy_loss; with best_effort, where there is none, the least biased of all. -1
+// when there is none.
+[[nodiscard]] int choose(const std::vector<Candidate>& candidates,
+                         const RepairOptions& options);
+[[nodiscard]] std::string rule_in_words(const RepairOptions& options, bool matched);
+
+// Are the repaired attributes matched? Throws Error(bad_option) where some are and some are
+// not, and for a method or a target that matched pairs do not have.
+[[nodiscard]] bool repairs_matched(const HeadProblem& problem,
+                                   const RepairOptions& options);
+
+// The measure that decides the choice: for matched pairs kOddsMeasure; otherwise that of
+// the target, or co without a target.
+inline constexpr const char* kOddsMeasure = "equalized_odds_soft";
+[[nodiscard]] std::string chosen_measure(const RepairOptions& options, bool matched);
+
+}  // namespace fmd

@@ -1,0 +1,164 @@
+#include "fmd/repair/candidates.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "fmd/repair/choice.h"
+#include "fmd/repair/controls.h"
+#include "fmd/unlearn/simple.h"
+#include "fmd/unlearn/solve.h"
+#include "repair/gap_penalties.h"
+#include "repair/match_candidates.h"
+#include "repair/network_candidates.h"
+#include "repair/newton_candidates.h"
+
+namespace fmd {
+namespace {
+
+std::vector<double> path_grid(const Path& path, const RepairOptions& options) {
+  std::vector<double> grid = path_lambdas(path, options.points);
+  const std::optional<double>& at = options.at.lambda;
+  if (at && std::find(grid.begin(), grid.end(), *at) == grid.end()) grid.push_back(*at);
+  std::sort(grid.begin(), grid.end());
+  return grid;
+}
+
+// The points of the trade-off path of a linear head.
+Candidates linear_path(const HeadProblem& problem, const RepairOptions& options,
+                       const Exec& exec) {
+  const bool from_train = hessian_from_train(problem, options);
+  const Rows rows = from_train ? problem.train->rows : problem.edit.rows;
+  Candidates candidates;
+  candidates.path = make_path(*problem.head->as_linear(), rows, problem.edit.pairs,
+                              problem.theta, {.l2 = problem.l2}, exec);
+  for (const double lambda : path_grid(candidates.path, options)) {
+    Candidate candidate;
+    candidate.lambda = lambda;
+    candidate.kind = to_string(RepairMethod::path);
+    candidate.theta = candidates.path.theta(lambda);
+    candidates.all.push_back(std::move(candidate));
+  }
+  candidates.hessian_source = from_train ? "train" : "edit";
+  const bool dense = problem.theta.size() <= kMostDense;
+  candidates.status = dense                       ? "exact"
+                      : candidates.path.converged ? "converged"
+                                                  : "not converged";
+  candidates.solve = {.converged = candidates.path.converged,
+                      .residual = candidates.path.residual,
+                      .damping = candidates.path.damping,
+                      .rcond = candidates.path.rcond,
+                      .solver = dense ? "eigendecomposition" : "lanczos"};
+  return candidates;
+}
+
+Candidates path_candidates(const HeadProblem& problem, const RepairOptions& options,
+                           const Exec& exec) {
+  if (!problem.head->linear())
+    throw Error(ErrorKind::unsupported,
+                "debias: method path does not work on two or more layers of a network",
+                "use --method solve, or --layers 1");
+  return linear_path(problem, options, exec);
+}
+
+// Refines every point of the path to the minimum of J, not only the chosen one: so
+// `--at lambda=X` gives the same model as the one whose figures are in the path file. The
+// solve starts from the path's point plus an offset: how far the last solve ended from
+// its own point.
+Candidates solve_candidates(const HeadProblem& problem, const RepairOptions& options,
+                            const Exec& exec) {
+  if (!problem.head->linear()) return network_candidates(problem, options, exec);
+  Candidates candidates = linear_path(problem, options, exec);
+  SolveOptions how = solve_options(problem, options);
+  Vector offset = Vector::Zero(problem.theta.size());
+  Index done = 0;
+  for (Candidate& candidate : candidates.all) {
+    exec.report("repairing", done++, static_cast<Index>(candidates.all.size()));
+    how.lambda = candidate.lambda;
+    const Vector seed = candidate.theta;
+    const SolveResult solved = solve(*problem.head, problem.theta, problem.edit.rows,
+                                     problem.edit.pairs, how, exec, seed + offset);
+    candidate.theta = solved.theta;
+    candidate.kind = to_string(RepairMethod::solve);
+    offset = solved.theta - seed;
+    add_solve(solved.summary, candidates.solve);
+  }
+  candidates.solve.solver = "levenberg-marquardt";
+  candidates.status = candidates.solve.converged ? "converged" : "not converged";
+  return candidates;
+}
+
+Candidates average_candidate(const HeadProblem& problem, const RepairOptions&,
+                             const Exec& exec) {
+  Candidate candidate;
+  candidate.lambda = std::numeric_limits<double>::infinity();
+  candidate.kind = to_string(RepairMethod::average_column);
+  if (!problem.attribute_features)
+    throw Error(ErrorKind::unsupported,
+                "debias: method average-column needs a head that reads the columns itself",
+                "use --method solve");
+  candidate.theta = column_averaged(problem, exec);
+  Candidates candidates;
+  candidates.all.push_back(std::move(candidate));
+  candidates.status = "exact";
+  candidates.solve = {.converged = true, .solver = "none"};
+  candidates.hessian_source = "none";
+  return candidates;
+}
+
+// To add a method: an enumerator and its name in repair_options, and a line here. debias
+// and compare then offer it.
+struct MethodEntry {
+  RepairMethodInfo info;
+  Candidates (*make)(const HeadProblem&, const RepairOptions&, const Exec&);
+};
+
+constexpr MethodEntry kMethods[] = {
+    {{RepairMethod::solve, "consistency with an anchor", false, false, true},
+     solve_candidates},
+    {{RepairMethod::path, "consistency with a quadratic anchor", false, false, false},
+     path_candidates},
+    {{RepairMethod::step, "Newton step on the pairs, Eq. 9", false, false, true},
+     newton_candidates},
+    {{RepairMethod::remove, "training rows removed, Eq. 7", true, false, true},
+     newton_candidates},
+    {{RepairMethod::replace, "training rows replaced, Eq. 8", true, false, true},
+     newton_candidates},
+    {{RepairMethod::average_column, "column averaged", false, true, true},
+     average_candidate},
+};
+
+Candidates method_candidates(const HeadProblem& problem, const RepairOptions& options,
+                             const Exec& exec) {
+  if (repairs_matched(problem, options)) return match_candidates(problem, options, exec);
+  for (const MethodEntry& entry : kMethods)
+    if (entry.info.method == options.method) return entry.make(problem, options, exec);
+  throw Error(ErrorKind::bad_option,
+              fmt::format("debias: there is no method {}", to_string(options.method)));
+}
+
+}  // namespace
+
+const std::vector<RepairMethodInfo>& repair_methods() {
+  static const std::vector<RepairMethodInfo> all = [] {
+    std::vector<RepairMethodInfo> infos;
+    for (const MethodEntry& entry : kMethods) infos.push_back(entry.info);
+    return infos;
+  }();
+  return all;
+}
+
+Candidates make_candidates(const HeadProblem& problem, const RepairOptions& options,
+                           const Exec& exec) {
+  Candidates candidates = method_candidates(problem, options, exec);
+  if (options.keep_rate) {
+    const double rate = favorable_rate(problem, problem.theta, problem.edit, exec);
+    for (Candidate& candidate : candidates.all)
+      candidate.theta = shifted(problem, candidate.theta, problem.edit, rate, exec);
+  }
+  return candidates;
+}
+
+}  // namespace fmd
