@@ -188,31 +188,18 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
       ->needs(file);
 }
 
+TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {
+  TaskChanges changes{.file = {}, .flags = flags};
+  if (!common.task_file.empty()) changes.file = read_task(common.task_file);
+  return changes;
+}
+
 Task effective_task(Task task, const Common& common, const TaskOverrides& flags) {
-  const std::vector<std::string> classes = task.classes;
-  const double trained = task.threshold;
-  if (!classes.empty() && flags.threshold && flags.threshold->starts_with("rate=")) {
-    throw Error(
-        ErrorKind::bad_option,
-        fmt::format("--threshold {}: only training can turn a rate into a threshold",
-                    *flags.threshold),
-        "give the threshold itself, or train with --threshold rate=R");
-  }
-  if (!common.task_file.empty()) task = merge(std::move(task), read_task(common.task_file));
-  task = merge(std::move(task), flags);
-  // A rate in task.toml is for training. There it became the model's threshold.
-  if (!classes.empty() && task.rate) {
-    task.threshold = trained;
-    task.rate.reset();
-  }
-  if (!classes.empty() && task.classes != classes) {
-    throw Error(
-        ErrorKind::bad_option,
-        fmt::format("the model gives the probability of {}: that is fixed by its training",
-                    classes.back()),
-        "leave --positive out; --favorable says which answer is good for the person");
-  }
-  return task;
+  return complete_task(std::move(task), task_changes(common, flags));
+}
+
+DataSource data_source(const std::string& name, const GroupsFile& groups) {
+  return DataSource::file(name, data_folder()).joined(groups);
 }
 
 Index parse_layers(const std::string& text, const Model& model) {

@@ -1,10 +1,40 @@
 #include "fmd/pipeline/read.h"
 
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/table_stream.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
+
+Task complete_task(Task task, const TaskChanges& changes) {
+  const std::vector<std::string> classes = task.classes;
+  const double trained = task.threshold;
+  const auto& threshold = changes.flags.threshold;
+  if (!classes.empty() && threshold && threshold->starts_with("rate=")) {
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("--threshold {}: only training can turn a rate into a threshold",
+                    *threshold),
+        "give the threshold itself, or train with --threshold rate=R");
+  }
+  task = merge(merge(std::move(task), changes.file), changes.flags);
+  // A rate in task.toml is for training. There it became the model's threshold.
+  if (!classes.empty() && task.rate) {
+    task.threshold = trained;
+    task.rate.reset();
+  }
+  if (!classes.empty() && task.classes != classes) {
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("the model gives the probability of {}: that is fixed by its training",
+                    classes.back()),
+        "leave --positive out; --favorable says which answer is good for the person");
+  }
+  return task;
+}
 
 CsvOptions csv_options(const Task& task) {
   CsvOptions options;
