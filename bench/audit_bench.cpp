@@ -3,8 +3,6 @@
 // `--write=FOLDER` leaves the columns as raw numbers, for other programs to be timed on the
 // same rows.
 
-#include "fmd/pipeline/audit.h"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -15,6 +13,7 @@
 
 #include "fmd/core/blas.h"
 #include "fmd/core/rng.h"
+#include "fmd/pipeline/audit_state.h"
 #include "stopwatch.h"
 
 namespace fmd {
@@ -82,12 +81,17 @@ Task task() {
 
 void audit(benchmark::State& state) {
   const Rows10M& r = rows();
-  const std::vector<AuditedAttribute> attributes{
-      {&r.sex, Reads::unknown, std::nullopt, "flip", std::nullopt},
-      {&r.race, Reads::unknown, std::nullopt, "flip", std::nullopt}};
+  std::vector<TalliedAttribute> attributes(2);
+  attributes[0].attribute = &r.sex;
+  attributes[1].attribute = &r.race;
+  ScoredBlock block = block_of(r.scored);
+  block.code = {r.sex.group, r.race.group};
+  const TallyPlan plan{.favorable = 1,
+                       .values = {std::ssize(r.sex.groups), std::ssize(r.race.groups)}};
   double seen = 0;
   bench::run(state, [&] {
-    const AuditReport report = audit_scores(r.scored, task(), attributes, {}, {});
+    const AuditReport report =
+        audit_tallies(tally(plan, block, {}), task(), attributes, {}, {});
     seen = report.accuracy.value;
   });
   state.counters["rows"] = static_cast<double>(kRows);

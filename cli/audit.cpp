@@ -5,11 +5,10 @@
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "fmd/core/error.h"
-#include "fmd/data/table_stream.h"
+#include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/pipeline/audit_stream.h"
-#include "fmd/pipeline/previous_model.h"
 #include "fmd/pipeline/scan.h"
+#include "fmd/pipeline/score_files.h"
 
 namespace fmd::cli {
 namespace {
@@ -28,159 +27,13 @@ struct AuditArgs {
   bool force = false;
 };
 
-void require_attributes(const Task& task) {
-  if (!task.attributes.empty()) return;
-  throw Error(ErrorKind::bad_option, "audit: no attribute is named",
-              "name the attribute to compare by: --attribute COLUMN");
-}
-
-// The previous model on the same rows. The previous audit, when given, must be of it.
-AuditChanges compare_with_model(const AuditArgs& args, const Model& now, const Study& study,
-                                const std::vector<std::optional<StudyPairs>>& pairs,
-                                const AuditReport& report, const Exec& exec) {
-  const std::string& file = args.gate.previous_model;
-  const std::string sha256 = file_sha256(file);
-  if (!args.gate.previous.empty() &&
-      read_audit(args.gate.previous).model_sha256 != sha256) {
-    throw Error(ErrorKind::wrong_model,
-                fmt::format("{} is not an audit of {}", args.gate.previous, file),
-                "give the model that was audited then, or leave --previous out");
-  }
-  Model previous = open_model(file);
-  // A format without room for a task gets that of the audit.
-  if (previous.task.label.empty()) set_task(previous, now.task, {args.common.images});
-  AuditChanges changes =
-      compare_models(previous, now, study, pairs, report, args.options, exec);
-  changes.previous.file = changes.previous.model =
-      std::filesystem::path(file).filename().string();
-  changes.previous.model_sha256 = sha256;
-  return changes;
-}
-
-AuditReport audit_a_model(const AuditArgs& args, const Exec& exec) {
-  Model model = open_model(args.model);
-  apply_task(model, args.common, args.flags, args.data, exec);
-  model.task = with_limits(model.task, args.gate);
-  require_attributes(model.task);
-  const bool has_previous_model = !args.gate.previous_model.empty();
-  const bool whole =
-      has_previous_model || args.options.neighbours > 0 || !streams(model.task);
-  StudyStream stream(model, model.task,
-                     DataSource::file(args.data, data_folder()).joined(args.groups),
-                     {.weights = args.options.weighted, .whole = whole}, exec);
-  AuditReport report;
-  if (whole) {
-    Study study;
-    stream.next(study, "reading");
-    const auto pairs = make_pairs(model, study, model.task, {}, exec);
-    report = audit_model(model, study, pairs, args.options, exec);
-    if (has_previous_model)
-      report.since_previous = compare_with_model(args, model, study, pairs, report, exec);
-  } else {
-    report = audit_stream(model, stream, args.options, exec);
-  }
-  report.data_sha256 = file_sha256(args.data);
-  report.model = std::filesystem::path(args.model).filename().string();
-  report.model_sha256 = file_sha256(args.model);
-  return report;
-}
-
-// The task for scores of another program, from flags and task.toml, and how to read the
-// scores.
-struct ScoresTask {
-  Task task;
-  CsvOptions csv;
-};
-
-ScoresTask scores_task(const AuditArgs& args, const Exec& exec) {
-  ScoresTask result;
-  Task& task = result.task;
-  CsvOptions& csv = result.csv;
-  TaskOverrides file;
-  if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
-  task.label = args.flags.label.value_or(file.label.value_or(""));
-  if (file.types) csv.types = *file.types;
-  if (!task.label.empty()) csv.types[task.label] = ColumnKind::category;
-  for (const std::string& text :
-       args.flags.attributes.value_or(std::vector<std::string>{})) {
-    const AttributeSpec spec = parse_attribute(text);
-    csv.types.emplace(spec.name,
-                      spec.quantiles > 0 ? ColumnKind::number : ColumnKind::category);
-  }
-  if (!args.groups.key.empty()) csv.types[args.groups.key] = ColumnKind::category;
-  if (!file.classes && !task.label.empty()) {
-    task.classes =
-        label_classes(read_label_values(args.scores, csv, task.label, exec), task.label,
-                      args.flags.positive.value_or(file.positive.value_or("")));
-  } else if (!file.classes) {
-    task.classes = {"no", args.flags.positive.value_or(file.positive.value_or("yes"))};
-  }
-  task = with_limits(merge(merge(task, file), args.flags), args.gate);
-  if (task.binary() && task.favorable.empty()) task.favorable = task.classes[1];
-  return result;
-}
-
-// All rows at once, with the groups of a second file.
-Table whole_scores(const AuditArgs& args, const CsvOptions& csv, const Exec& exec) {
-  Table scores = read_table(args.scores, csv, exec);
-  if (args.groups.file.empty()) return scores;
-  return join_groups(scores, read_table(args.groups.file, csv, exec), args.groups.key);
-}
-
-AuditReport audit_scores_file(const AuditArgs& args, const Exec& exec) {
-  auto [task, csv] = scores_task(args, exec);
-  require_attributes(task);
-  AuditReport report;
-  std::optional<TableStream> pairs;
-  if (!args.pair_scores.empty())
-    pairs = open_pair_scores(args.pair_scores, csv, task, exec);
-  if (args.groups.file.empty() && streams(task) && (!pairs || in_order(*pairs))) {
-    TableStream scores = open_scores(args.scores, csv, task, args.options, exec);
-    report =
-        audit_file_streams(scores, pairs ? &*pairs : nullptr, task, args.options, exec);
-  } else {
-    const Table scores = whole_scores(args, csv, exec);
-    csv.types["fmd_from"] = csv.types["fmd_to"] = ColumnKind::category;
-    Table twins;
-    if (pairs) twins = read_table(args.pair_scores, csv, exec);
-    report = audit_files(scores, pairs ? &twins : nullptr, task, args.options, exec);
-  }
-  report.data_sha256 = file_sha256(args.scores);
-  return report;
-}
-
-ScanReport scan_a_model(const AuditArgs& args, const Exec& exec) {
-  Model model = open_model(args.model);
-  apply_task(model, args.common, args.flags, args.data, exec);
-  ScanReport report;
-  if (args.groups.file.empty() && !args.data.starts_with("data:")) {
-    report = scan_model_file(model, args.data, args.scanned, exec);
-  } else {
-    Task no_attributes = model.task;
-    no_attributes.attributes.clear();
-    const Study study =
-        make_study(model, read_for(model, model.task, args.data, args.groups, exec),
-                   no_attributes, false, exec);
-    report = scan_model(model, study, args.scanned, exec);
-  }
-  report.data_sha256 = file_sha256(args.data);
-  report.model = std::filesystem::path(args.model).filename().string();
-  report.model_sha256 = file_sha256(args.model);
-  return report;
-}
-
-ScanReport scan(const AuditArgs& args, const Exec& exec) {
-  if (args.scores.empty()) return scan_a_model(args, exec);
-  const auto [task, csv] = scores_task(args, exec);
-  ScanReport report;
-  if (args.groups.file.empty()) {
-    report = scan_score_file(args.scores, csv, task, args.scanned, exec);
-  } else {
-    const Table scores = whole_scores(args, csv, exec);
-    report = scan_files(scores, read_scores(scores, task), task, args.scanned, exec);
-  }
-  report.data_sha256 = file_sha256(args.scores);
-  return report;
+// The model to ask: MODEL, or the scores that another program made.
+std::unique_ptr<ModelSource> open_source(const AuditArgs& args, const DataSource& data,
+                                         const TaskChanges& changes, const Exec& exec) {
+  if (args.scores.empty()) return open_model_file(args.model);
+  std::optional<DataSource> pairs;
+  if (!args.pair_scores.empty()) pairs = data_source(args.pair_scores);
+  return std::make_unique<ScoresSource>(open_scores(data, std::move(pairs), changes, exec));
 }
 
 int run_scan(const AuditArgs& args) {
@@ -198,7 +51,13 @@ int run_scan(const AuditArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
-  const ScanReport report = scan(args, session.exec());
+  const DataSource data =
+      data_source(args.scores.empty() ? args.data : args.scores, args.groups);
+  const TaskChanges changes = task_changes(args.common, args.flags);
+  ScanOptions options = args.scanned;
+  const auto model = open_source(args, data, changes, session.exec());
+  if (args.scores.empty()) options.task = changes;
+  const ScanReport report = scan(*model, data, options, session.exec());
   if (!args.out.empty()) {
     files.write(args.out,
                 gate.format == "screen" ? screen(sheet_of(report)) : to_json(report));
@@ -207,21 +66,6 @@ int run_scan(const AuditArgs& args) {
   const bool json = args.common.json || (args.out.empty() && gate.format == "json");
   print(json ? to_json(report) : screen(sheet_of(report)));
   return 0;
-}
-
-void require_previous(const AuditArgs& args) {
-  const GateArgs& gate = args.gate;
-  if (gate.fail_on_worse && gate.previous.empty() && gate.previous_model.empty()) {
-    throw Error(ErrorKind::bad_option,
-                "audit: --fail-on-worse needs something to compare with",
-                "give --previous OLD.json or --previous-model OLD.safetensors");
-  }
-  if (!gate.previous_model.empty() && !args.scores.empty()) {
-    throw Error(
-        ErrorKind::bad_option,
-        "audit: --previous-model needs MODEL and DATA: scores alone cannot be paired",
-        "give --previous OLD.json");
-  }
 }
 
 // The tests of gaps take time: they are made only where they are shown.
@@ -241,20 +85,30 @@ int run_audit(AuditArgs args) {
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
   if (args.scan) return run_scan(args);
-  require_previous(args);
+  const GateArgs& gate = args.gate;
+  if (gate.fail_on_worse && gate.previous.empty() && gate.previous_model.empty()) {
+    throw Error(ErrorKind::bad_option,
+                "audit: --fail-on-worse needs something to compare with",
+                "give --previous OLD.json or --previous-model OLD.safetensors");
+  }
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
   const std::vector<std::string> shown = metric_names(args.metrics);
-  std::optional<PreviousAudit> previous;
-  if (!args.gate.previous.empty()) previous = read_audit(args.gate.previous);
-  AuditReport report = args.scores.empty() ? audit_a_model(args, session.exec())
-                                           : audit_scores_file(args, session.exec());
-  if (previous && !report.since_previous)
-    report.since_previous =
-        compare_audits(*previous, parse_audit(to_json(report), "this audit"));
+  AuditOptions options = args.options;
+  if (!gate.previous.empty()) options.previous = read_audit(gate.previous);
+  const DataSource data =
+      data_source(args.scores.empty() ? args.data : args.scores, args.groups);
+  TaskChanges changes = task_changes(args.common, args.flags);
+  if (const auto limits = limits_of(gate)) changes.flags.limits = limits;
+  const auto model = open_source(args, data, changes, session.exec());
+  if (args.scores.empty()) options.task = changes;
+  std::unique_ptr<ModelFile> previous_model;
+  if (!gate.previous_model.empty()) previous_model = open_model_file(gate.previous_model);
+  options.previous_model = previous_model.get();
+  AuditReport report = audit(*model, data, options, session.exec());
   report.shown = shown;
-  const std::string& format = args.gate.format;
+  const std::string& format = gate.format;
   if (!args.out.empty()) {
     files.write(args.out, formatted(report, format.empty() ? "json" : format));
     files.commit();
@@ -262,7 +116,7 @@ int run_audit(AuditArgs args) {
   print(formatted(report, args.common.json   ? "json"
                           : args.out.empty() ? format
                                              : "screen"));
-  return exit_for(report, args.gate);
+  return exit_for(report, gate);
 }
 
 }  // namespace

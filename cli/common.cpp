@@ -217,66 +217,29 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
       ->needs(file);
 }
 
-namespace {
-
-// A model whose classes are numbers from 0 on does not name them: a task may, if it has as
-// many. The same numbers in another order are no names.
-bool only_names(const std::vector<std::string>& numbers,
-                const std::vector<std::string>& names) {
-  if (numbers.size() != names.size()) return false;
-  for (std::size_t k = 0; k < numbers.size(); ++k) {
-    if (numbers[k] != std::to_string(k)) return false;
-    if (std::find(numbers.begin(), numbers.end(), names[k]) != numbers.end()) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 void add_inputs_options(CLI::App& command, Common& common) {
   command.add_option("--images", common.images,
                      "Folder or tar file with the images that a column of DATA names");
 }
 
-Task effective_task(Task task, const Common& common, const TaskOverrides& flags) {
-  const std::vector<std::string> classes = task.classes;
-  const double trained = task.threshold;
-  if (!classes.empty() && flags.threshold && flags.threshold->starts_with("rate=")) {
-    throw Error(
-        ErrorKind::bad_option,
-        fmt::format("--threshold {}: only training can turn a rate into a threshold",
-                    *flags.threshold),
-        "give the threshold itself, or train with --threshold rate=R");
-  }
-  if (!common.task_file.empty()) task = merge(std::move(task), read_task(common.task_file));
-  task = merge(std::move(task), flags);
-  // A rate in task.toml is for training. There it became the model's threshold.
-  if (!classes.empty() && task.rate) {
-    task.threshold = trained;
-    task.rate.reset();
-  }
-  if (!classes.empty() && task.classes != classes && !only_names(classes, task.classes)) {
-    throw Error(
-        ErrorKind::bad_option,
-        fmt::format("the model gives the probability of {}: that is fixed by its training",
-                    classes.back()),
-        "leave --positive out; --favorable says which answer is good for the person");
-  }
-  return task;
+TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {
+  TaskChanges changes{.file = {}, .flags = flags, .inputs = {common.images}};
+  if (!common.task_file.empty()) changes.file = read_task(common.task_file);
+  return changes;
 }
 
-Task effective_task(const Model& model, const Common& common, const TaskOverrides& flags,
-                    const std::string& data, const Exec& exec) {
-  std::string positive = flags.positive.value_or("");
-  if (positive.empty() && !common.task_file.empty())
-    positive = read_task(common.task_file).positive.value_or("");
-  return complete_task(model, effective_task(model.task, common, flags), positive, data,
-                       data_folder(), with_backends(exec));
+Task effective_task(Task task, const Common& common, const TaskOverrides& flags) {
+  return complete_task(std::move(task), task_changes(common, flags));
+}
+
+DataSource data_source(const std::string& name, const GroupsFile& groups) {
+  return DataSource::file(name, data_folder()).joined(groups);
 }
 
 void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec) {
-  set_task(model, effective_task(model, common, flags, data, exec), {common.images});
+  model = complete_model(std::move(model), data_source(data), task_changes(common, flags),
+                         with_backends(exec));
 }
 
 Index parse_layers(const std::string& text, const Model& model) {

@@ -56,21 +56,20 @@ void add_match_options(CLI::App& command, TaskOverrides& flags);
 [[nodiscard]] Index parse_layers(const std::string& text, const Model& model);
 void add_groups_options(CLI::App& command, GroupsFile& groups);
 
+// What task.toml and the flags say about a task.
+[[nodiscard]] TaskChanges task_changes(const Common& common, const TaskOverrides& flags);
 // The task of the model (or none), changed by task.toml, then by flags.
 [[nodiscard]] Task effective_task(Task task, const Common& common,
                                   const TaskOverrides& flags);
-// The same for a model and its data: classes that the model's file does not store are those
-// of the data.
-[[nodiscard]] Task effective_task(const Model& model, const Common& common,
-                                  const TaskOverrides& flags, const std::string& data,
-                                  const Exec& exec);
-
 // The same, given to the model together with the files that its inputs are made of.
 void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
 // --images
 void add_inputs_options(CLI::App& command, Common& common);
 
+// DATA of a command: a file, or data:NAME, with the groups joined.
+[[nodiscard]] DataSource data_source(const std::string& name,
+                                     const GroupsFile& groups = {});
 // A table from a file, or by name ("data:adult", "data:adult/test").
 [[nodiscard]] Table read_data(const std::string& name, const CsvOptions& options = {},
                               const Exec& exec = {});

@@ -31,7 +31,7 @@ DebiasOptions complete_options(const DebiasArgs& args, Model& model, const Exec&
     options.repair.push_back(parse_attribute(text).name);
   TaskOverrides flags = args.flags;
   flags.attributes.reset();
-  task = effective_task(model, args.common, flags, args.data, exec);
+  apply_task(model, args.common, flags, args.data, exec);
   for (const std::string& name : asked) {
     if (task.find(parse_attribute(name).name) != nullptr) continue;
     TaskOverrides more;

@@ -53,11 +53,8 @@ Explanation explain_demo(const Model& model, const Parts& parts, const fs::path&
   ExplainOptions options;
   options.measures = {"co:sex"};
   options.check = 100;
-  const auto study = [&](const Table& table) {
-    return make_study(model, table, model.task, true, exec);
-  };
-  Explanation explained =
-      explain(model, study(parts.measure), study(parts.train), options, exec);
+  Explanation explained = explain(ModelInMemory(model), DataSource::table(parts.measure),
+                                  DataSource::table(parts.train), options, exec);
   explained.report.model = "income.safetensors";
   OutputFiles files({.force = true});
   const fs::path out = folder / "influence.csv";
@@ -67,11 +64,9 @@ Explanation explain_demo(const Model& model, const Parts& parts, const fs::path&
 }
 
 AuditReport audit_demo(const Model& model, const Table& table, const Exec& exec) {
-  const Study study = make_study(model, table, model.task, true, exec);
-  const auto pairs = make_pairs(model, study, model.task, {}, exec);
   AuditOptions options;
   options.intersections = options.by_name = false;
-  return audit_model(model, study, pairs, options, exec);
+  return audit(ModelInMemory(model), DataSource::table(table), options, exec);
 }
 
 Sheet demo_sheet(const Parts& parts, const Model& model, const AuditReport& audit,

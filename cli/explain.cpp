@@ -1,16 +1,11 @@
 #include "fmd/pipeline/explain.h"
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
-#include "fmd/core/hash.h"
+#include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/model/cut.h"
-#include "fmd/pipeline/study_stream.h"
 
 namespace fmd::cli {
 namespace {
@@ -25,20 +20,6 @@ struct ExplainArgs {
   bool spill = false, force = false;
 };
 
-// Features of a larger table do not belong in memory.
-bool is_large(const std::string& name) {
-  constexpr std::uintmax_t kLargeFile = 256 << 20;
-  std::error_code absent;
-  return std::filesystem::file_size(name, absent) > kLargeFile && !absent;
-}
-
-// Beside OUT, where there should be room, or in the folder for temporary files.
-std::string spill_file(const std::string& out, const std::string& role) {
-  if (!out.empty()) return fmt::format("{}.{}-features", out, role);
-  const std::filesystem::path folder = std::filesystem::temp_directory_path();
-  return folder / fmt::format("fmd-{}.{}-features", ::getpid(), role);
-}
-
 int run_explain(const ExplainArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
@@ -47,36 +28,21 @@ int run_explain(const ExplainArgs& args) {
   options.solver = parse_solver(args.solver);
   options.hessian_on_data = args.hessian == "data";
   options.cache = args.cache;
-  const std::unique_ptr<ModelFile> file = open_model_file(args.model);
-  Model model = file->model();
-  apply_task(model, args.common, args.flags, args.data, session.exec());
-  const std::size_t all_layers = model.head->widths().size() - 1;
-  const Index layers = parse_layers(args.layers, model);
-  model = cut_layers(model, layers);
-  const bool above = model.head->widths().size() - 1 < all_layers;
-  if (above)
+  options.task = task_changes(args.common, args.flags);
+  options.spill = args.spill;
+  options.beside = args.out;
+  const auto model = open_model_file(args.model);
+  options.layers = parse_layers(args.layers, model->model());
+  const auto all_layers = std::ssize(model->model().head->widths()) - 1;
+  if (options.layers < all_layers)
     say(
         fmt::format("fmd: the top {} of {} layers are explained; the effect of the rows on "
                     "the layers below is left out",
-                    layers, all_layers));
-  OutputFiles spills({.force = true});
-  const auto read = [&](const std::string& name, const std::string& role) {
-    // A spill file holds the encoder's features. Above frozen layers the head reads other
-    // features.
-    const bool spill = !above && (args.spill || is_large(name));
-    return whole_study(model, model.task,
-                       DataSource::file(name, data_folder()).joined(args.groups),
-                       {.need_labels = true, .weights = role == "train"}, spills,
-                       spill ? spill_file(args.out, role) : "", session.exec());
-  };
-  const Study data = read(args.data, "data");
-  Explanation explained =
-      explain(model, data, read(args.train, "train"), options, session.exec());
-  ExplainReport& report = explained.report;
-  report.model = std::filesystem::path(args.model).filename().string();
-  report.model_sha256 = hex(sha256(file->bytes()));
-  report.data_sha256 = file_sha256(args.data);
-  report.train_sha256 = file_sha256(args.train);
+                    options.layers, all_layers));
+  const Explanation explained =
+      explain(*model, data_source(args.data, args.groups),
+              data_source(args.train, args.groups), options, session.exec());
+  const ExplainReport& report = explained.report;
   if (!args.out.empty()) {
     explained.write_csv([&](std::string_view text) { files.append(args.out, text); },
                         session.exec());

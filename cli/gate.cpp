@@ -49,14 +49,12 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
                    "Exit 1 when the whole interval of a change is on the worse side");
 }
 
-Task with_limits(Task task, const GateArgs& args) {
-  if (args.fail_over.empty() && args.fail_under.empty()) return task;
-  task.limits.clear();
-  for (const std::string& text : args.fail_over)
-    task.limits.push_back(limit_of(text, false));
-  for (const std::string& text : args.fail_under)
-    task.limits.push_back(limit_of(text, true));
-  return task;
+std::optional<std::vector<Limit>> limits_of(const GateArgs& args) {
+  if (args.fail_over.empty() && args.fail_under.empty()) return std::nullopt;
+  std::vector<Limit> limits;
+  for (const std::string& text : args.fail_over) limits.push_back(limit_of(text, false));
+  for (const std::string& text : args.fail_under) limits.push_back(limit_of(text, true));
+  return limits;
 }
 
 std::string formatted(const AuditReport& report, const std::string& format) {

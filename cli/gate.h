@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,8 @@ struct GateArgs {
 
 void add_gate_options(CLI::App& command, GateArgs& args);
 
-// The task with the limits that flags name, which replace its own. Throws
-// Error(bad_option).
-[[nodiscard]] Task with_limits(Task task, const GateArgs& args);
+// The limits that flags name; none when they name none. Throws Error(bad_option).
+[[nodiscard]] std::optional<std::vector<Limit>> limits_of(const GateArgs& args);
 
 // The report as text in a format: screen, json, csv, markdown, junit.
 [[nodiscard]] std::string formatted(const AuditReport& report, const std::string& format);

@@ -21,11 +21,10 @@ int main() {
   const fmd::Exec exec{.pool = &pool};
   const fmd::Model model = fmd::train_model(train, task, "", {}, exec).model;
 
-  // The table as the model sees it, and every row with sex (or race) changed.
-  const fmd::Study study =
-      fmd::make_study(model, fmd::select(table, parts[1]), task, true, exec);
-  const auto pairs = fmd::make_pairs(model, study, task, {}, exec);
-  const fmd::AuditReport report = fmd::audit_model(model, study, pairs, {}, exec);
+  // Every row as it is, and with sex (or race) changed.
+  const fmd::AuditReport report =
+      fmd::audit(fmd::ModelInMemory(model),
+                 fmd::DataSource::table(fmd::select(table, parts[1])), {}, exec);
 
   const fmd::AttributeAudit& sex = *report.find("sex");
   const fmd::Interval co = sex.flip->co;

@@ -7,8 +7,7 @@
 #include "fmd/data/datasets.h"
 #include "fmd/data/split.h"
 #include "fmd/influence/ranking.h"
-#include "fmd/influence/refit.h"
-#include "fmd/pipeline/study.h"
+#include "fmd/pipeline/explain.h"
 #include "fmd/pipeline/train_model.h"
 
 int main() {
@@ -19,45 +18,35 @@ int main() {
       fmd::split_rows(fmd::labels(table, task), fmd::parse_parts("train=.5,test=.5"), 1);
   fmd::ThreadPool pool;
   const fmd::Exec exec{.pool = &pool};
-  fmd::Table train_table = fmd::select(table, parts[0]);
-  const fmd::Model model = fmd::train_model(train_table, task, "", {}, exec).model;
-  const fmd::Study train = fmd::make_study(model, std::move(train_table), task, true, exec);
-  const fmd::Study test =
-      fmd::make_study(model, fmd::select(table, parts[1]), task, true, exec);
+  const fmd::Table train = fmd::select(table, parts[0]);
+  const fmd::ModelInMemory model(fmd::train_model(train, task, "", {}, exec).model);
 
-  // The flip gap of sex on the test rows, as a function of theta.
-  const auto sex = static_cast<std::size_t>(test.find("sex"));
-  const fmd::StudyPairs made = fmd::make_flip_pairs(model, test, sex, {});
-  const fmd::PairSet pairs = made.set(test);
-  const auto co = fmd::make_measure("co");
-  const fmd::BiasTarget target{co.get(), {.pairs = &pairs, .rows = {}, .group = {}}};
-
-  fmd::InfluenceOptions options;
-  options.curvature.l2 = model.note.l2;
-  const fmd::InfluenceResult found = fmd::influence(fmd::linear_head(model), train.rows(),
-                                                    model.theta, {target}, options, exec);
-  const std::span<const double> change(found.change.data(),
-                                       static_cast<std::size_t>(found.change.rows()));
-  std::printf("flip gap of sex %.2f, at an optimum: %s\n", found.value[0],
-              found.at_optimum() ? "yes" : "no");
+  // The flip gap of sex on the test rows; 100 rows are left out to check the prediction.
+  fmd::ExplainOptions options;
+  options.measures = {"co:sex"};
+  options.check = 100;
+  const fmd::Explanation found =
+      fmd::explain(model, fmd::DataSource::table(fmd::select(table, parts[1])),
+                   fmd::DataSource::table(train), options, exec);
+  const fmd::ExplainedMeasure& gap = found.report.measures[0];
+  std::printf("flip gap of sex %.2f, at an optimum: %s\n", gap.value,
+              found.report.at_optimum ? "yes" : "no");
 
   std::printf("leave out 100 rows of    predicted change\n");
-  const fmd::Attribute& groups = train.attributes[sex];
-  for (const fmd::InfluenceCell& cell : fmd::influence_cells(change, train.y, groups.code))
+  for (const fmd::InfluenceCell& cell : gap.cells)
     std::printf("  %-6s %-8s        %+.3f\n",
-                groups.values[static_cast<std::size_t>(cell.group)].c_str(),
+                gap.values[static_cast<std::size_t>(cell.group)].c_str(),
                 task.classes[static_cast<std::size_t>(cell.label)].c_str(), cell.per_100());
 
-  const std::vector<fmd::Index> top = fmd::most_harmful(change, 100);
+  const std::span<const double> change(found.change.data(),
+                                       static_cast<std::size_t>(found.change.rows()));
   std::printf("strongest rows:");
-  for (std::size_t i = 0; i < 3; ++i)
-    std::printf(" %lld", static_cast<long long>(top[i] + 1));
-  const fmd::RemovalCheck check =
-      fmd::check_removal(fmd::linear_head(model), train.rows(), model.theta, target, change,
-                         top, {.l2 = model.note.l2}, exec);
+  for (const fmd::Index row : fmd::most_harmful(change, 3))
+    std::printf(" %lld", static_cast<long long>(row + 1));
   std::printf(
       "\nwithout the %lld strongest: predicted %+.3f, one Newton step %+.3f, "
       "refitted %+.3f\n",
-      static_cast<long long>(check.rows), check.predicted, check.newton, check.refitted);
+      static_cast<long long>(gap.check->rows), gap.check->predicted, gap.check->newton,
+      gap.check->refitted);
   return 0;
 }

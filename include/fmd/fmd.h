@@ -110,7 +110,7 @@
 #include "fmd/model/whiten.h"
 #include "fmd/model/without_columns.h"
 #include "fmd/pipeline/audit.h"
-#include "fmd/pipeline/audit_stream.h"
+#include "fmd/pipeline/audit_state.h"
 #include "fmd/pipeline/compare.h"
 #include "fmd/pipeline/complete_task.h"
 #include "fmd/pipeline/debias.h"

@@ -5,6 +5,7 @@
 
 #include "core/index.h"
 #include "fmd/core/error.h"
+#include "model/patched.h"
 
 namespace fmd {
 namespace {
@@ -60,8 +61,9 @@ std::unique_ptr<Features> EncoderBackbone::features(const Inputs& inputs,
 std::unique_ptr<Features> EncoderBackbone::flipped(const Inputs*, const Features& X,
                                                    const Attribute& attribute,
                                                    const PairPlan& plan,
-                                                   const Exec&) const {
-  return make_patched(X, plan.row, encoder_.patch(attribute, plan.to), plan.to);
+                                                   const Exec& exec) const {
+  return internal::make_patched(X, plan.row, encoder_.patch(attribute, plan.to), plan.to,
+                                exec);
 }
 
 const Encoder& encoder_of(const Backbone& backbone) {

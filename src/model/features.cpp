@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/index.h"
+#include "model/patched.h"
 
 namespace fmd {
 namespace {
@@ -345,23 +346,71 @@ std::unique_ptr<Features> keep_offset(std::unique_ptr<Features> X, const Feature
 std::unique_ptr<Features> make_patched(const Features& base, std::span<const Index> rows,
                                        const FeaturePatch& patch,
                                        std::span<const std::int32_t> to) {
-  require_size("flipped features", "to", static_cast<Index>(to.size()),
-               static_cast<Index>(rows.size()));
+  return internal::make_patched(base, rows, patch, to, {});
+}
+
+namespace {
+
+// Some of the rows, dense or sparse.
+struct Piece {
+  bool is_dense = false;
+  std::vector<float> dense;
+  CsrRows sparse;
+};
+
+Piece patched_piece(const Features& base, std::span<const Index> rows,
+                    const FeaturePatch& patch, std::span<const std::int32_t> to) {
+  Scratch scratch;
+  const FeatureBlock block = base.gather(rows, scratch);
+  Piece piece;
+  piece.is_dense = !block.sparse();
+  if (piece.is_dense) {
+    patch_dense(block, patch, to, piece.dense);
+    return piece;
+  }
+  for (Index i = 0; i < block.rows; ++i)
+    patch_row(block, i, patch, patch.entries[at(to[at(i)])], piece.sparse);
+  return piece;
+}
+
+void append_rows(const CsrRows& from, CsrRows& rows) {
+  const auto before = static_cast<Index>(rows.column.size());
+  for (std::size_t r = 1; r < from.start.size(); ++r)
+    rows.start.push_back(before + from.start[r]);
+  rows.column.insert(rows.column.end(), from.column.begin(), from.column.end());
+  rows.value.insert(rows.value.end(), from.value.begin(), from.value.end());
+}
+
+}  // namespace
+
+std::unique_ptr<Features> internal::make_patched(const Features& base,
+                                                 std::span<const Index> rows,
+                                                 const FeaturePatch& patch,
+                                                 std::span<const std::int32_t> to,
+                                                 const Exec& exec) {
+  require_size("flipped features", "to", std::ssize(to), std::ssize(rows));
+  constexpr Index kTogether = 64;  // pieces that wait in memory
+  const Index blocks = std::max<Index>(1, block_count(std::ssize(rows)));
   std::vector<float> dense;
   CsrRows sparse;
   sparse.cols = base.cols();
-  Scratch scratch;
   bool is_dense = false;
-  for (std::size_t first = 0; first < rows.size() || first == 0; first += at(kBlockRows)) {
-    const std::size_t count = std::min(at(kBlockRows), rows.size() - first);
-    const FeatureBlock block = base.gather(rows.subspan(first, count), scratch);
-    is_dense = !block.sparse();
-    if (is_dense) {
-      patch_dense(block, patch, to.subspan(first, count), dense);
-      continue;
+  for (Index first = 0; first < blocks; first += kTogether) {
+    std::vector<Piece> pieces(at(std::min(kTogether, blocks - first)));
+    exec.for_each(std::ssize(pieces), [&](Index i) {
+      const std::size_t from = at((first + i) * kBlockRows),
+                        count = std::min(at(kBlockRows), rows.size() - from);
+      pieces[at(i)] =
+          patched_piece(base, rows.subspan(from, count), patch, to.subspan(from, count));
+    });
+    for (const Piece& piece : pieces) {
+      is_dense = piece.is_dense;
+      if (is_dense) {
+        dense.insert(dense.end(), piece.dense.begin(), piece.dense.end());
+      } else {
+        append_rows(piece.sparse, sparse);
+      }
     }
-    for (Index i = 0; i < block.rows; ++i)
-      patch_row(block, i, patch, patch.entries[at(to[first + at(i)])], sparse);
   }
   auto made = is_dense ? make_dense(std::move(dense), std::ssize(rows), base.cols())
                        : make_sparse(std::move(sparse));

@@ -199,7 +199,7 @@ AskedPart::AskedPart(const Model& model, const Study& from, std::size_t number,
   weight = plan.weight;
   to = plan.to;
   if (model.backbone->inputs().reads(attribute)) {
-    flipped = flipped_features(model, study, attribute, plan);
+    flipped = flipped_features(model, study, attribute, plan, {});
   } else {  // the features stay; only methods that need the attribute see another value
     FeaturePatch nothing;
     nothing.entries.resize(attribute.values.size());

@@ -3,24 +3,16 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "fmd/core/file.h"
 #include "fmd/formats/features_file.h"
-#include "fmd/pipeline/read.h"
-#include "fmd/pipeline/score_files.h"
+#include "pipeline/score_files.h"
 
 namespace fmd {
 namespace {
 
-std::vector<std::string> classes_in(const std::string& data, const Task& task,
-                                    const std::string& positive,
-                                    const std::filesystem::path& data_folder,
-                                    const Exec& exec) {
-  const CsvOptions csv = csv_options(task);
-  if (data.starts_with("data:"))
-    return label_classes(read_named(data, csv, data_folder, exec), task.label, positive);
-  if (is_features_file(FileView::open(data).bytes()))
-    return FeaturesFile::open(data).note().classes;
-  return label_classes(read_label_values(data, csv, task.label, exec), task.label,
+std::vector<std::string> classes_in(const DataSource& data, const Task& task,
+                                    const std::string& positive, const Exec& exec) {
+  if (data.is_features()) return FeaturesFile::open(data.name()).note().classes;
+  return label_classes(label_values(data, csv_options(task), task.label, exec), task.label,
                        positive);
 }
 
@@ -31,12 +23,9 @@ std::vector<std::string> classes_without_labels(Index count, const std::string& 
   return classes;
 }
 
-}  // namespace
-
-Task complete_task(const Model& model, Task task, const std::string& positive,
-                   const std::string& data, const std::filesystem::path& data_folder,
-                   const Exec& exec) {
-  if (!model.task.classes.empty()) return task;
+// The task of a model whose file stores none.
+Task named_classes(const Model& model, Task task, const std::string& positive,
+                   const DataSource& data, const Exec& exec) {
   if (task.rate)
     throw Error(ErrorKind::bad_option,
                 "the threshold is a rate: only training can turn it into a threshold",
@@ -44,7 +33,7 @@ Task complete_task(const Model& model, Task task, const std::string& positive,
   const Index outputs = model.head->outputs(), count = std::max<Index>(2, outputs);
   if (task.classes.empty())
     task.classes = task.label.empty() ? classes_without_labels(count, positive)
-                                      : classes_in(data, task, positive, data_folder, exec);
+                                      : classes_in(data, task, positive, exec);
   if (std::ssize(task.classes) != count)
     throw Error(ErrorKind::bad_task,
                 fmt::format("the model has {} classes, the label \"{}\" has {}", count,
@@ -53,6 +42,19 @@ Task complete_task(const Model& model, Task task, const std::string& positive,
                 "task.toml");
   if (task.favorable.empty() && task.binary()) task.favorable = task.classes[1];
   return task;
+}
+
+}  // namespace
+
+Model complete_model(Model model, const DataSource& data, const TaskChanges& changes,
+                     const Exec& exec) {
+  Task task = complete_task(model.task, changes);
+  if (model.task.classes.empty())
+    task = named_classes(
+        model, std::move(task),
+        changes.flags.positive.value_or(changes.file.positive.value_or("")), data, exec);
+  set_task(model, std::move(task), changes.inputs);
+  return model;
 }
 
 }  // namespace fmd

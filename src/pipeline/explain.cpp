@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -12,7 +13,10 @@
 #include "fmd/influence/boosting.h"
 #include "fmd/influence/ranking.h"
 #include "fmd/metrics/interval.h"
+#include "fmd/model/cut.h"
 #include "fmd/model/tree_backbone.h"
+#include "fmd/pipeline/complete_task.h"
+#include "fmd/pipeline/study_stream.h"
 #include "pipeline/pair_slices.h"
 #include "pipeline/study_parts.h"
 
@@ -216,12 +220,8 @@ void explain_boosting(const Model& model, const Study& train, const Gatherer& ga
   }
 }
 
-}  // namespace
-
-Explanation explain(const Model& model, const Study& data, Study train_rows,
-                    const ExplainOptions& options, const Exec& exec) {
-  require_option(options.check >= 0, "explain", "check", options.check, ">= 0");
-  require_loss(*model.head, "explain");
+Explanation explain_rows(const Model& model, const Study& data, Study train_rows,
+                         const ExplainOptions& options, const Exec& exec) {
   Explanation result;
   result.train = std::move(train_rows);
   const Study& train = result.train;
@@ -272,6 +272,47 @@ Explanation explain(const Model& model, const Study& data, Study train_rows,
                                        exec));
   result.change = std::move(found.change);
   return result;
+}
+
+// Features of a larger table do not belong in memory.
+constexpr std::uintmax_t kLargeFile = 256 << 20;
+
+// Beside OUT, where there should be room, or in the folder for temporary files.
+std::filesystem::path spill_file(const ExplainOptions& options, const std::string& role) {
+  if (!options.beside.empty())
+    return fmt::format("{}.{}-features", options.beside.string(), role);
+  return std::filesystem::temp_directory_path() /
+         fmt::format("fmd-{}.{}-features", ::getpid(), role);
+}
+
+}  // namespace
+
+Explanation explain(const ModelSource& source, const DataSource& data,
+                    const DataSource& train, const ExplainOptions& options,
+                    const Exec& exec) {
+  require_option(options.check >= 0, "explain", "check", options.check, ">= 0");
+  require_loss(*source.model().head, "explain");
+  Model model = complete_model(source.model(), data, options.task, exec);
+  const std::size_t all_layers = model.head->widths().size();
+  model = cut_layers(model, options.layers);
+  // A spill file holds the features that files keep. Above frozen layers the head reads
+  // others.
+  const bool above = model.head->widths().size() < all_layers;
+  OutputFiles spills({.force = true});
+  const auto read = [&](const DataSource& from, const std::string& role) {
+    const bool spill = !above && (options.spill || from.bytes() > kLargeFile);
+    return whole_study(model, model.task, from,
+                       {.need_labels = true, .weights = role == "train"}, spills,
+                       spill ? spill_file(options, role) : "", exec);
+  };
+  const Study rows = read(data, "data");
+  Explanation explained = explain_rows(model, rows, read(train, "train"), options, exec);
+  const ModelName name = name_of(source);
+  explained.report.model = name.name;
+  explained.report.model_sha256 = name.sha256;
+  explained.report.data_sha256 = data.sha256();
+  explained.report.train_sha256 = train.sha256();
+  return explained;
 }
 
 namespace {

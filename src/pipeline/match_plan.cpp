@@ -14,6 +14,7 @@
 #include "fmd/model/match.h"
 #include "pipeline/match_balance.h"
 #include "pipeline/match_space.h"
+#include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
@@ -270,16 +271,17 @@ MatchPlan match_plan(const Table& table, const Task& task, const Attribute& attr
 
 MatchInput match_input(const Model& model, const Study& study, const Task& task,
                        std::size_t attribute) {
-  require_columns(model, task.attributes[attribute]);
   MatchInput input;
   input.table = &study.table;
   input.y = study.y;
   input.attribute = &study.attributes[attribute];
   input.spec = &task.attributes[attribute];
+  input.min_rows = task.min_group;
+  if (scores_of(model) != nullptr) return input;  // it has no features
+  require_columns(model, task.attributes[attribute]);
   input.X = study.X.get();
   if (head_on_columns(model))
     input.own_features = model.backbone->columns()->of(*input.attribute);
-  input.min_rows = task.min_group;
   const std::vector<std::string>& own = input.attribute->columns;
   for (const std::string& column : model.backbone->inputs().names())
     if (std::find(own.begin(), own.end(), column) == own.end())

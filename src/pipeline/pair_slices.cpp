@@ -26,7 +26,7 @@ std::shared_ptr<const PairSet> with_owner(const Study& study, StudyPairs pairs) 
 
 PairSlices::PairSlices(const Model& model, const Study& study, std::size_t attribute,
                        bool flips, const Exec& exec)
-    : model_(model), study_(study), attribute_(attribute) {
+    : model_(model), study_(study), attribute_(attribute), exec_(exec) {
   if (!flips) {
     auto all = make_pairs(model, study, model.task, {}, exec);
     first_ = {0};
@@ -41,7 +41,7 @@ PairSlices::PairSlices(const Model& model, const Study& study, std::size_t attri
   }
   // Small data are asked for often, and are kept. Without any pair this is the error.
   if (first_.size() <= 1)
-    only_ = with_owner(study, make_flip_pairs(model, study, attribute, {}));
+    only_ = with_owner(study, make_flip_pairs(model, study, attribute, {}, exec));
 }
 
 std::shared_ptr<const PairSet> PairSlices::part(Index number) const {
@@ -49,7 +49,7 @@ std::shared_ptr<const PairSet> PairSlices::part(Index number) const {
   const Index first = first_[to_size(number)];
   std::vector<Index> rows(to_size(std::min(kSliceRows, study_.size() - first)));
   std::iota(rows.begin(), rows.end(), first);
-  return with_owner(study_, make_flip_pairs(model_, study_, attribute_, rows));
+  return with_owner(study_, make_flip_pairs(model_, study_, attribute_, rows, exec_));
 }
 
 }  // namespace fmd::internal

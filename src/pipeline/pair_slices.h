@@ -23,6 +23,7 @@ class PairSlices final : public PairParts {
   const Model& model_;
   const Study& study_;
   std::size_t attribute_;
+  Exec exec_;
   std::vector<Index> first_;             // rows that slices begin with
   std::shared_ptr<const PairSet> only_;  // where there is one
 };

@@ -1,10 +1,57 @@
 #include "fmd/pipeline/read.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "fmd/core/error.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/table_stream.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
+namespace {
+
+// A model whose classes are numbers from 0 on does not name them: a task may, if it has as
+// many. The same numbers in another order are no names.
+bool only_names(const std::vector<std::string>& numbers,
+                const std::vector<std::string>& names) {
+  if (numbers.size() != names.size()) return false;
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    if (numbers[k] != std::to_string(k)) return false;
+    if (std::find(numbers.begin(), numbers.end(), names[k]) != numbers.end()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Task complete_task(Task task, const TaskChanges& changes) {
+  const std::vector<std::string> classes = task.classes;
+  const double trained = task.threshold;
+  const auto& threshold = changes.flags.threshold;
+  if (!classes.empty() && threshold && threshold->starts_with("rate=")) {
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("--threshold {}: only training can turn a rate into a threshold",
+                    *threshold),
+        "give the threshold itself, or train with --threshold rate=R");
+  }
+  task = merge(merge(std::move(task), changes.file), changes.flags);
+  // A rate in task.toml is for training. There it became the model's threshold.
+  if (!classes.empty() && task.rate) {
+    task.threshold = trained;
+    task.rate.reset();
+  }
+  if (!classes.empty() && task.classes != classes && !only_names(classes, task.classes)) {
+    throw Error(
+        ErrorKind::bad_option,
+        fmt::format("the model gives the probability of {}: that is fixed by its training",
+                    classes.back()),
+        "leave --positive out; --favorable says which answer is good for the person");
+  }
+  return task;
+}
 
 CsvOptions csv_options(const Task& task) {
   CsvOptions options;

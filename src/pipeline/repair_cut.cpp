@@ -32,11 +32,11 @@ std::vector<std::string> repaired_columns(const Task& task, const DebiasOptions&
 
 Model cut_for_repair(const Model& model, const DebiasOptions& options, Index rows) {
   if (trees_of(*model.backbone) == nullptr) return cut_layers(model, options.layers);
-  if (options.method == "remove" || options.method == "replace")
+  if (options.method == RepairMethod::remove || options.method == RepairMethod::replace)
     throw Error(ErrorKind::unsupported,
                 fmt::format("debias: method {} ranks training rows by a Hessian, which "
                             "boosted trees do not have: their leaf values are no optimum",
-                            options.method),
+                            to_string(options.method)),
                 "use --method solve, or see the rows with fmd explain");
   Model cut = cut_leaves(model, repaired_columns(model.task, options));
   if (rows > 0) cut.note.l2 = 1 / static_cast<double>(rows);

@@ -15,6 +15,8 @@
 #include "fmd/data/table_stream.h"
 #include "fmd/model/passes.h"
 #include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/complete_task.h"
+#include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
@@ -288,9 +290,9 @@ void require_favorable(int favorable) {
 // any two, and, where there is a model, what flipping each does.
 class ScanPass {
  public:
-  // model: null for scores of another program. All must outlive the pass. Throws
-  // Error(bad_option) when no class is favourable, Error(bad_data) without suspects.
-  ScanPass(const Model* model, const Task& task, const SuspectSurvey::Suspects& suspects,
+  // All must outlive the pass. Throws Error(bad_option) when no class is favourable,
+  // Error(bad_data) without suspects.
+  ScanPass(const Model& model, const SuspectSurvey::Suspects& suspects,
            const std::string& source);
 
   // Blocks come in order. All but the last have a multiple of kBlockRows rows.
@@ -299,8 +301,8 @@ class ScanPass {
   [[nodiscard]] ScanReport finish(const ScanOptions& options) &&;
 
  private:
-  const Model* model_;
-  const Task& task_;
+  const Model& model_;
+  bool flipping_;  // scores of another program cannot be flipped
   const SuspectSurvey::Suspects& suspects_;
   std::string source_;
   ScanCounts counts_;
@@ -310,10 +312,13 @@ class ScanPass {
   bool labelled_ = false;
 };
 
-ScanPass::ScanPass(const Model* model, const Task& task,
-                   const SuspectSurvey::Suspects& suspects, const std::string& source)
-    : model_(model), task_(task), suspects_(suspects), source_(source) {
-  require_favorable(task.favorable_class());
+ScanPass::ScanPass(const Model& model, const SuspectSurvey::Suspects& suspects,
+                   const std::string& source)
+    : model_(model),
+      flipping_(scores_of(model) == nullptr),
+      suspects_(suspects),
+      source_(source) {
+  require_favorable(model.task.favorable_class());
   if (suspects.attributes.empty()) {
     throw Error(ErrorKind::bad_data,
                 fmt::format("{}: no column divides the rows into few groups", source),
@@ -326,75 +331,47 @@ ScanPass::ScanPass(const Model* model, const Task& task,
 }
 
 void ScanPass::add(const Table& block, const Scored& scored, const Exec& exec) {
-  require_favorable(scored.favorable);
   for (std::size_t a = 0; a < groups_.size(); ++a)
     read_groups(suspects_.attributes[a], block, groups_[a]);
   counts_.add(groups_, scan_outcomes(scored), exec);
-  if (model_ != nullptr && block.rows() > 0)
-    flips_.merge(
-        flips_part(*model_, block, suspects_.attributes, rows_ / kBlockRows, exec));
+  if (flipping_ && block.rows() > 0)
+    flips_.merge(flips_part(model_, block, suspects_.attributes, rows_ / kBlockRows, exec));
   rows_ += block.rows();
   labelled_ = scored.labelled();
 }
 
 ScanReport ScanPass::finish(const ScanOptions& options) && {
   const std::vector<Attribute>& attributes = suspects_.attributes;
-  ScanReport report = scan_report(attributes, counts_, task_, options);
+  ScanReport report = scan_report(attributes, counts_, model_.task, options);
   report.rows = rows_;
   report.labelled = labelled_;
   report.data = source_;
   report.left_out = suspects_.left_out;
-  if (model_ == nullptr) return report;
+  if (!flipping_) return report;
   if (!flips_.empty())
-    set_flips(*model_, std::move(flips_).finish(), attributes, options.confidence, report);
-  report.kind = kind_of(*model_);
+    set_flips(model_, std::move(flips_).finish(), attributes, options.confidence, report);
+  report.kind = kind_of(model_);
   return report;
 }
 
-// Columns of a file of scores that are not suspects.
+// Columns of scores that are not suspects.
 std::vector<std::string> score_columns(const Task& task) {
-  std::vector<std::string> names = {"p", "score", "fmd_row", "predicted"};
-  for (const std::string& name : task.classes) names.push_back("p_" + name);
+  std::vector<std::string> names = probability_columns(task);
+  names.insert(names.end(), {"fmd_row", "predicted"});
   return names;
 }
 
-}  // namespace
-
-ScanReport scan_model(const Model& model, const Study& study, const ScanOptions& options,
-                      const Exec& exec) {
-  SuspectSurvey survey(model.task, options);
-  survey.add(study.table);
-  const SuspectSurvey::Suspects suspects = survey.finish();
-  ScanPass pass(&model, model.task, suspects, study.table.source);
-  pass.add(study.table, score(model, study, {}, exec), exec);
-  ScanReport report = std::move(pass).finish(options);
-  report.data_sha256 = study.sha256;
-  return report;
-}
-
-ScanReport scan_files(const Table& scores, const Scored& scored, const Task& task,
-                      const ScanOptions& options, const Exec& exec) {
-  SuspectSurvey survey(task, options, score_columns(task));
-  survey.add(scores);
-  const SuspectSurvey::Suspects suspects = survey.finish();
-  ScanPass pass(nullptr, task, suspects, scores.source);
-  pass.add(scores, scored, exec);
-  return std::move(pass).finish(options);
-}
-
-namespace {
-
 constexpr std::size_t kMostTexts = 256;  // a column with more divides into too many groups
 
-// A first look at a file, in a dictionary of bounded size. The dictionary of a stream
+// A first look at the rows, in a dictionary of bounded size. The dictionary of a stream
 // keeps every text of a column, so for names and numbers of people it would grow with the
 // rows. A column is therefore dropped when it has more than kMostTexts texts, and the
 // look begins again without it.
 class FileSurvey {
  public:
-  FileSurvey(const std::string& file, const CsvOptions& csv, const Task& task,
+  FileSurvey(const DataSource& data, const CsvOptions& csv, const Task& task,
              const ScanOptions& options, std::vector<std::string> others)
-      : file_(file),
+      : data_(data),
         csv_(csv),
         task_(task),
         options_(options),
@@ -427,7 +404,7 @@ class FileSurvey {
   // Which columns to look at, from the first rows. Columns that cannot be suspects are left
   // out. The survey reports wrong names; for that it needs at least one column.
   void choose(const Exec& exec) {
-    TableStream stream = TableStream::open(file_, csv_, exec);
+    TableStream stream = data_.open(csv_, exec);
     names_ = stream.names();
     for (const std::string& name : names_)
       if (asked(name)) keep_.push_back(name);
@@ -441,18 +418,20 @@ class FileSurvey {
   // One pass. False: some columns turned out to have too many texts and are dropped.
   bool look(SuspectSurvey& survey, const Exec& exec) {
     csv_.keep = keep_;
-    TableStream stream = TableStream::open(file_, csv_, exec);
+    TableStream stream = data_.open(csv_, exec);
     Index rows = 0;
     for (Table block; stream.next(block);) {
       if (drop_crowded(block)) return false;
       survey.add(block);
-      exec.report("looking at " + file_, rows += block.rows(), 0);
+      exec.report("looking at " + data_.name(), rows += block.rows(), 0);
     }
     return true;
   }
 
-  // The last column stays even when it is crowded: a table needs one.
+  // The last column stays even when it is crowded: a table needs one. A table in memory has
+  // its texts there already.
   bool drop_crowded(const Table& block) {
+    if (!data_.in_blocks()) return false;
     bool dropped = false;
     for (const Column& column : block.columns) {
       const bool kept = std::find(keep_.begin(), keep_.end(), column.name) != keep_.end();
@@ -477,7 +456,7 @@ class FileSurvey {
     return found;
   }
 
-  std::string file_;
+  const DataSource& data_;
   CsvOptions csv_;
   const Task& task_;
   ScanOptions options_;
@@ -500,40 +479,34 @@ CsvOptions second_look(const FileSurvey& survey, const CsvOptions& csv, const Ta
 
 }  // namespace
 
-ScanReport scan_model_file(const Model& model, const std::string& file,
-                           const ScanOptions& options, const Exec& exec) {
-  refuse_features(file);
+ScanReport scan(const ModelSource& source, const DataSource& data,
+                const ScanOptions& options, const Exec& exec) {
+  const Model model = complete_model(source.model(), data, options.task, exec);
+  const bool scores = scores_of(model) != nullptr;
   const CsvOptions csv = table_options(model, model.task);
-  FileSurvey survey(file, csv, model.task, options, {});
+  const DataSource rows = data.loaded(csv, exec);
+  const std::vector<std::string> read =
+      scores ? score_columns(model.task) : model.backbone->inputs().names();
+  FileSurvey survey(rows, csv, model.task, options,
+                    scores ? read : std::vector<std::string>{});
   const SuspectSurvey::Suspects suspects = survey.run(exec);
-  ScanPass pass(&model, model.task, suspects, file);
-  const std::vector<std::string> read = model.backbone->inputs().names();
+  ScanPass pass(model, suspects, data.name());
   TableStream stream =
-      TableStream::open(file, second_look(survey, csv, model.task, suspects, read), exec);
+      rows.open(second_look(survey, csv, model.task, suspects, read), exec);
   Task no_attributes = model.task;
   no_attributes.attributes.clear();
-  Index rows = 0;
+  Index count = 0;
   for (Table block; stream.next(block);) {
     const Study study = study_of(model, block, no_attributes, false, {}, exec);
     pass.add(block, score(model, study, {}, exec), exec);
-    exec.report("scanning", rows += block.rows(), 0);
+    exec.report("scanning", count += block.rows(), 0);
   }
-  return std::move(pass).finish(options);
-}
-
-ScanReport scan_score_file(const std::string& file, const CsvOptions& csv, const Task& task,
-                           const ScanOptions& options, const Exec& exec) {
-  FileSurvey survey(file, csv, task, options, score_columns(task));
-  const SuspectSurvey::Suspects suspects = survey.run(exec);
-  ScanPass pass(nullptr, task, suspects, file);
-  TableStream stream = TableStream::open(
-      file, second_look(survey, csv, task, suspects, score_columns(task)), exec);
-  Index rows = 0;
-  for (Table block; stream.next(block);) {
-    pass.add(block, read_scores(block, task), exec);
-    exec.report("scanning", rows += block.rows(), 0);
-  }
-  return std::move(pass).finish(options);
+  ScanReport report = std::move(pass).finish(options);
+  const ModelName name = name_of(source);
+  report.model = name.name;
+  report.model_sha256 = name.sha256;
+  report.data_sha256 = data.sha256();
+  return report;
 }
 
 }  // namespace fmd

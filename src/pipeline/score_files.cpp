@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <string_view>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "data/number.h"
 #include "fmd/core/error.h"
 #include "fmd/data/table_stream.h"
-#include "fmd/pipeline/audit.h"
+#include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
@@ -61,69 +60,36 @@ Matrix read_probabilities(const Table& table, const Task& task) {
   return p;
 }
 
-// The pairs of one attribute in a table of pairs, and the row of the scores that each
-// belongs to.
-struct PairList {
-  std::vector<Index> at;  // rows of the table of pairs
-  std::vector<Index> unit;
-  std::vector<std::int32_t> from, to;
-};
-
-// rows: of the scores. Throws Error(bad_value) for a row that they do not have.
-PairList list_pairs(const Table& pairs, const Attribute& attribute, Index rows) {
-  const Column* name = pairs.find("fmd_attribute");
-  const Column& row = pairs.column("fmd_row");
-  std::map<std::string, std::int32_t> code;
-  for (std::size_t v = 0; v < attribute.values.size(); ++v)
-    code[attribute.values[v]] = static_cast<std::int32_t>(v);
-  PairList list;
-  for (Index i = 0; i < pairs.rows(); ++i) {
-    if (name != nullptr && name->text(i) != attribute.name) continue;
-    const double number = row.kind == ColumnKind::number
-                              ? row.numbers[static_cast<std::size_t>(i)]
-                              : kUndefined;
-    if (!(number >= 1 && number <= static_cast<double>(rows))) {
-      throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, column \"fmd_row\": \"{}\" is not a row of the scores",
-                              pairs.where(i), row.text(i)),
-                  "score the file that `fmd pairs` made from the same rows");
-    }
-    const auto from = code.find(pairs.column("fmd_from").text(i));
-    const auto to = code.find(pairs.column("fmd_to").text(i));
-    if (from == code.end() || to == code.end()) continue;  // another attribute's pair
-    list.at.push_back(i);
-    list.unit.push_back(static_cast<Index>(number) - 1);
-    list.from.push_back(from->second);
-    list.to.push_back(to->second);
-  }
-  return list;
+// A table that has only the header, for the usual error about a missing column.
+Table header_of(const std::string& source, const std::vector<std::string>& names) {
+  Table header;
+  header.source = source;
+  for (const std::string& name : names) header.columns.push_back({.name = name});
+  return header;
 }
 
-// The pairs of one attribute from the file that `fmd pairs` made and another program
-// scored.
-std::optional<PairScores> read_pair_scores(const Table& pairs, const Matrix& pbar,
-                                           const Scored& scored, const Attribute& attribute,
-                                           double threshold) {
-  PairList list = list_pairs(pairs, attribute, scored.rows());
-  if (list.at.empty()) return std::nullopt;
-  std::map<Index, float> per_unit;
-  for (const Index unit : list.unit) ++per_unit[unit];
-  PairScores out;
-  out.p.resize(std::ssize(list.at), pbar.cols());
-  out.pbar.resize(std::ssize(list.at), pbar.cols());
-  for (std::size_t i = 0; i < list.at.size(); ++i) {
-    const Index unit = list.unit[i];
-    out.p.row(static_cast<Index>(i)) = scored.p.row(unit);
-    out.pbar.row(static_cast<Index>(i)) = pbar.row(list.at[i]);
-    out.weight.push_back(1.0F / per_unit[unit]);
-    if (scored.labelled()) out.y.push_back(scored.y[static_cast<std::size_t>(unit)]);
+void require_probabilities(const Table& header, const Task& task) {
+  if (task.binary() && (header.find("p") != nullptr || header.find("score") != nullptr))
+    return;
+  for (const std::string& name : task.classes) (void)header.column("p_" + name);
+}
+
+// Whether the pairs come in order of their rows, attribute by attribute.
+bool in_order(TableStream& pairs) {
+  std::map<std::string, double> last;  // row of each attribute
+  for (Table block; pairs.next(block);) {
+    const Column* name = block.find("fmd_attribute");
+    const Column& row = block.column("fmd_row");
+    if (row.kind != ColumnKind::number) return false;
+    for (Index i = 0; i < block.rows(); ++i) {
+      double& before = last[name == nullptr ? "" : name->text(i)];
+      const double number = row.numbers[static_cast<std::size_t>(i)];
+      if (!(number >= before)) return false;
+      before = number;
+    }
   }
-  out.unit = std::move(list.unit);
-  out.from = std::move(list.from);
-  out.to = std::move(list.to);
-  out.decision = decide(out.p, threshold);
-  out.decision_bar = decide(out.pbar, threshold);
-  return out;
+  pairs.rewind();
+  return true;
 }
 
 }  // namespace
@@ -138,235 +104,56 @@ Scored read_scores(const Table& scores, const Task& task) {
   return scored;
 }
 
-AuditReport audit_files(const Table& scores, const Table* pairs, const Task& task,
-                        const AuditOptions& options, const Exec& exec) {
-  Scored scored = read_scores(scores, task);
-  if (options.weighted) scored.weight = audit_weights(scores, task);
-  std::vector<Attribute> read;
-  for (const AttributeSpec& spec : task.attributes)
-    read.push_back(read_attribute(scores, spec));
-  std::vector<AuditedAttribute> attributes;
-  Matrix pbar;
-  if (pairs != nullptr) pbar = read_probabilities(*pairs, task);
-  MatchPlans matches(read.size());
-  for (std::size_t a = 0; a < read.size(); ++a) {
-    const Attribute& attribute = read[a];
-    AuditedAttribute input{.attribute = &attribute,
-                           .reads = Reads::unknown,
-                           .pairs = std::nullopt,
-                           .pairs_kind = PairKind::flip,
-                           .slope = std::nullopt};
-    if (pairs != nullptr)
-      input.pairs = read_pair_scores(*pairs, pbar, scored, attribute, task.threshold);
-    if (is_match(task.attributes[a])) {
-      input.matching.table = &scores;
-      input.matching.y = scored.y;
-      input.matching.attribute = &attribute;
-      input.matching.spec = &task.attributes[a];
-      input.matching.min_rows = task.min_group;
-      matches[a] = match_plan(input.matching, exec);
-      input.match = &*matches[a];
-    }
-    attributes.push_back(std::move(input));
-  }
-  AuditReport report = audit_scores(scored, task, attributes, options, exec);
-  report.data = scores.source;
-  return report;
-}
-
-namespace {
-
-// Files block by block: rows are counted as they come, and pairs that are in order of their
-// rows are read beside them.
-
-// The scores of the rows around one row, going forward only.
-class ScoreWindow {
- public:
-  ScoreWindow(TableStream& stream, const Task& task) : stream_(stream), task_(task) {
-    stream_.rewind();
-  }
-
-  // Moves on until `row` is inside; rows before the window are gone.
-  void reach(Index row) {
-    while (row >= first_ + scored_.rows()) {
-      first_ += scored_.rows();
-      stream_.next(block_);
-      scored_ = read_scores(block_, task_);
-    }
-  }
-  [[nodiscard]] const Scored& scored() const { return scored_; }
-  [[nodiscard]] Index place(Index row) const { return row - first_; }
-
- private:
-  TableStream& stream_;
-  const Task& task_;
-  Table block_;
-  Scored scored_;
-  Index first_ = 0;
-};
-
-// Pairs whose rows are complete, on their way into a tally.
-class PairBuffer {
- public:
-  PairBuffer(Index classes, double threshold) : classes_(classes), threshold_(threshold) {}
-
-  void add(const Scored& scored, Index place, Index unit, const double* pbar,
-           std::int32_t from, std::int32_t to) {
-    p_.insert(p_.end(), scored.p.row(place).begin(), scored.p.row(place).end());
-    pbar_.insert(pbar_.end(), pbar, pbar + classes_);
-    if (scored.labelled()) pairs_.y.push_back(scored.y[static_cast<std::size_t>(place)]);
-    pairs_.unit.push_back(unit);
-    pairs_.from.push_back(from);
-    pairs_.to.push_back(to);
-  }
-
-  // Adds all pairs except those of the last row, which may get more pairs; at the end
-  // all.
-  void flush(FlipTally& tally, bool end) {
-    const std::vector<Index>& unit = pairs_.unit;
-    std::size_t last = unit.size();
-    if (!end)
-      while (last > 0 && unit[last - 1] == unit.back()) --last;
-    if (last == 0) return;
-    PairScores done = head(last);
-    for (std::size_t i = 0; i < last;) {
-      std::size_t next = i;
-      while (next < last && done.unit[next] == done.unit[i]) ++next;
-      done.weight.insert(done.weight.end(), next - i, 1.0F / static_cast<float>(next - i));
-      i = next;
-    }
-    done.decision = decide(done.p, threshold_);
-    done.decision_bar = decide(done.pbar, threshold_);
-    tally.add(done);
-  }
-
- private:
-  template <typename T>
-  static std::vector<T> take(std::vector<T>& from, std::size_t count) {
-    std::vector<T> taken(from.begin(),
-                         from.begin() + static_cast<Index>(std::min(count, from.size())));
-    from.erase(from.begin(), from.begin() + std::ssize(taken));
-    return taken;
-  }
-
-  PairScores head(std::size_t count) {
-    PairScores done;
-    const auto width = static_cast<std::size_t>(classes_);
-    const std::vector<double> p = take(p_, count * width),
-                              pbar = take(pbar_, count * width);
-    const auto rows = static_cast<Index>(count);
-    done.p = Eigen::Map<const Matrix>(p.data(), rows, classes_);
-    done.pbar = Eigen::Map<const Matrix>(pbar.data(), rows, classes_);
-    done.y = take(pairs_.y, count);
-    done.unit = take(pairs_.unit, count);
-    done.from = take(pairs_.from, count);
-    done.to = take(pairs_.to, count);
-    return done;
-  }
-
-  Index classes_;
-  double threshold_;
-  PairScores pairs_;
-  std::vector<double> p_, pbar_;
-};
-
-std::optional<FlipTally> tally_pairs(TableStream& scores, TableStream& pairs,
-                                     const Attribute& attribute, const Task& task,
-                                     Index rows, bool figures, const Exec& exec) {
+ScoresSource::ScoresSource(Task task, std::optional<DataSource> pairs,
+                           std::map<std::string, ColumnKind> types) {
   const auto classes = static_cast<Index>(task.classes.size());
-  FlipTally tally({.classes = classes,
-                   .values = static_cast<Index>(attribute.values.size()),
-                   .figures = figures});
-  ScoreWindow window(scores, task);
-  PairBuffer buffer(classes, task.threshold);
-  pairs.rewind();
-  Index read = 0;
-  for (Table block; pairs.next(block);) {
-    const Matrix pbar = read_probabilities(block, task);
-    const PairList list = list_pairs(block, attribute, rows);
-    for (std::size_t i = 0; i < list.at.size(); ++i) {
-      window.reach(list.unit[i]);
-      buffer.add(window.scored(), window.place(list.unit[i]), list.unit[i],
-                 pbar.row(list.at[i]).data(), list.from[i], list.to[i]);
-    }
-    buffer.flush(tally, false);
-    exec.report("reading pairs", read += block.rows(), 0);
+  model_.backbone =
+      std::make_shared<const ScoresBackbone>(task, std::move(pairs), std::move(types));
+  model_.head = std::make_shared<const LinearHead>(
+      1, classes, LinearHeadOptions{.intercept = false, .link = Link::identity});
+  model_.theta = Vector::Zero(model_.head->parameters());
+  model_.task = std::move(task);
+}
+
+std::unique_ptr<ModelSource> ScoresSource::with_theta(const Vector& /*theta*/) const {
+  throw Error(ErrorKind::unsupported, "scores of another program have no parameters",
+              "give the model that made them");
+}
+
+ScoresSource open_scores(const DataSource& scores, std::optional<DataSource> pairs,
+                         const TaskChanges& changes, const Exec& exec) {
+  const TaskOverrides &file = changes.file, &flags = changes.flags;
+  Task task;
+  task.label = flags.label.value_or(file.label.value_or(""));
+  std::map<std::string, ColumnKind> types;
+  if (file.types) types = *file.types;
+  if (!task.label.empty()) types[task.label] = ColumnKind::category;
+  for (const std::string& text : flags.attributes.value_or(std::vector<std::string>{})) {
+    const AttributeSpec spec = parse_attribute(text);
+    types.emplace(spec.name,
+                  spec.quantiles > 0 ? ColumnKind::number : ColumnKind::category);
   }
-  buffer.flush(tally, true);
-  if (tally.pairs() == 0) return std::nullopt;
-  return tally;
-}
-
-// The first pass: which values there are, and how many rows.
-std::vector<Attribute> survey(TableStream& scores, const Task& task, Index& rows,
-                              bool& labelled, const Exec& exec) {
-  std::vector<AttributeSurvey> surveys;
-  for (const AttributeSpec& spec : task.attributes) surveys.emplace_back(spec);
-  scores.rewind();
-  for (Table block; scores.next(block);) {
-    labelled = !task.label.empty() && block.find(task.label) != nullptr;
-    for (AttributeSurvey& one : surveys) one.add(block);
-    rows += block.rows();
-    exec.report("looking at " + scores.source(), rows, 0);
+  const std::string positive = flags.positive.value_or(file.positive.value_or(""));
+  if (!file.classes && !task.label.empty()) {
+    task.classes = label_classes(label_values(scores, {.types = types}, task.label, exec),
+                                 task.label, positive);
+  } else if (!file.classes) {
+    task.classes = {"no", positive.empty() ? "yes" : positive};
   }
-  std::vector<Attribute> attributes;
-  for (const AttributeSurvey& one : surveys) attributes.push_back(one.finish());
-  return attributes;
+  task = merge(merge(std::move(task), file), flags);
+  if (task.binary() && task.favorable.empty()) task.favorable = task.classes[1];
+  return ScoresSource(std::move(task), std::move(pairs), std::move(types));
 }
 
-// A table that has only the header, for the usual error about a missing column.
-Table header_of(const TableStream& stream) {
-  Table header;
-  header.source = stream.source();
-  for (const std::string& name : stream.names()) header.columns.push_back({.name = name});
-  return header;
-}
+}  // namespace fmd
 
-std::vector<std::string> probability_columns(const Task& task) {
-  std::vector<std::string> names = {"p", "score"};
-  for (const std::string& name : task.classes) names.push_back("p_" + name);
-  return names;
-}
+namespace fmd::internal {
 
-void require_probabilities(const Table& header, const Task& task) {
-  if (task.binary() && (header.find("p") != nullptr || header.find("score") != nullptr))
-    return;
-  for (const std::string& name : task.classes) (void)header.column("p_" + name);
-}
-
-}  // namespace
-
-TableStream open_scores(const std::string& file, CsvOptions csv, const Task& task,
-                        const AuditOptions& options, const Exec& exec) {
-  csv.keep = attribute_columns(task);
-  for (const std::string& name : probability_columns(task)) csv.keep.push_back(name);
-  if (!task.label.empty()) csv.keep.push_back(task.label);
-  if (options.weighted && !task.weight.empty()) csv.keep.push_back(task.weight);
-  TableStream stream = TableStream::open(file, csv, exec);
-  const Table header = header_of(stream);
-  require_probabilities(header, task);
-  for (const std::string& name : attribute_columns(task)) (void)header.column(name);
-  if (options.weighted && !task.weight.empty()) (void)header.column(task.weight);
-  return stream;
-}
-
-TableStream open_pair_scores(const std::string& file, CsvOptions csv, const Task& task,
-                             const Exec& exec) {
-  csv.keep = {"fmd_attribute", "fmd_row", "fmd_from", "fmd_to"};
-  for (const std::string& name : probability_columns(task)) csv.keep.push_back(name);
-  csv.types["fmd_from"] = csv.types["fmd_to"] = ColumnKind::category;
-  TableStream stream = TableStream::open(file, csv, exec);
-  const Table header = header_of(stream);
-  require_probabilities(header, task);
-  for (const char* name : {"fmd_row", "fmd_from", "fmd_to"}) (void)header.column(name);
-  return stream;
-}
-
-Table read_label_values(const std::string& file, CsvOptions csv, const std::string& label,
-                        const Exec& exec) {
+Table label_values(const DataSource& scores, CsvOptions csv, const std::string& label,
+                   const Exec& exec) {
   csv.keep = {label};
-  TableStream stream = TableStream::open(file, csv, exec);
-  (void)header_of(stream).column(label);
+  TableStream stream = scores.open(csv, exec);
+  (void)header_of(stream.source(), stream.names()).column(label);
   Column values{.name = label, .kind = ColumnKind::category};
   std::vector<bool> used;
   for (Table block; stream.next(block);) {
@@ -385,55 +172,136 @@ Table read_label_values(const std::string& file, CsvOptions csv, const std::stri
   return table;
 }
 
-bool in_order(TableStream& pairs) {
-  pairs.rewind();
-  std::map<std::string, double> last;  // row of each attribute
-  for (Table block; pairs.next(block);) {
-    const Column* name = block.find("fmd_attribute");
-    const Column* row = block.find("fmd_row");
-    if (row == nullptr || row->kind != ColumnKind::number) return false;
-    for (Index i = 0; i < block.rows(); ++i) {
-      double& before = last[name == nullptr ? "" : name->text(i)];
-      const double number = row->numbers[static_cast<std::size_t>(i)];
-      if (!(number >= before)) return false;
-      before = number;
+ScoresBackbone::ScoresBackbone(Task task, std::optional<DataSource> pairs,
+                               const std::map<std::string, ColumnKind>& types)
+    : task_(std::move(task)), pairs_(std::move(pairs)) {
+  for (const auto& [name, kind] : types)
+    schema_.columns.push_back({.name = name, .kind = kind, .levels = {}, .read = false});
+}
+
+Hash ScoresBackbone::hash() const {
+  std::string text = "scores";
+  for (const std::string& name : task_.classes) text += '\n' + name;
+  return sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+std::unique_ptr<Features> ScoresBackbone::features(const Inputs& inputs,
+                                                   std::span<const Index> rows,
+                                                   const Exec& /*exec*/) const {
+  const Table some = rows.empty() ? Table{} : select(*inputs.table, rows);
+  const Matrix p = read_probabilities(rows.empty() ? *inputs.table : some, task_);
+  std::vector<float> none(static_cast<std::size_t>(p.rows()), 0);
+  return make_offset(make_dense(std::move(none), p.rows(), 1),
+                     {p.data(), p.data() + p.size()}, p.cols());
+}
+
+void ScoresBackbone::require_columns(const std::string& source,
+                                     const std::vector<std::string>& names,
+                                     const Task& task) const {
+  const Table header = header_of(source, names);
+  require_probabilities(header, task_);
+  for (const std::string& name : attribute_columns(task)) (void)header.column(name);
+}
+
+const ScoresBackbone* scores_of(const Model& model) {
+  return dynamic_cast<const ScoresBackbone*>(model.backbone.get());
+}
+
+std::vector<std::string> probability_columns(const Task& task) {
+  std::vector<std::string> names = {"p", "score"};
+  for (const std::string& name : task.classes) names.push_back("p_" + name);
+  return names;
+}
+
+PairScoreReader::PairScoreReader(const ScoresBackbone& scores, const Attribute& attribute,
+                                 Index rows, const Exec& exec)
+    : task_(scores.task()), attribute_(attribute), rows_(rows) {
+  CsvOptions csv = csv_options(task_);
+  csv.keep = {"fmd_attribute", "fmd_row", "fmd_from", "fmd_to"};
+  for (const std::string& name : probability_columns(task_)) csv.keep.push_back(name);
+  csv.types["fmd_from"] = csv.types["fmd_to"] = ColumnKind::category;
+  stream_.emplace(scores.pairs()->open(csv, exec));
+  const Table header = header_of(stream_->source(), stream_->names());
+  require_probabilities(header, task_);
+  for (const char* name : {"fmd_row", "fmd_from", "fmd_to"}) (void)header.column(name);
+  if (in_order(*stream_)) return;
+  stream_->rewind();
+  while (read_more()) continue;
+  std::stable_sort(waiting_.begin(), waiting_.end(),
+                   [](const Pair& a, const Pair& b) { return a.row < b.row; });
+}
+
+// The next block's pairs of this attribute. False at the end.
+bool PairScoreReader::read_more() {
+  Table block;
+  if (!stream_->next(block)) return false;
+  const auto classes = task_.classes.size();
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<Index>(taken_));
+  taken_ = 0;
+  std::vector<double> kept;
+  for (Pair& pair : waiting_) {
+    const auto from = p_.begin() + static_cast<Index>(pair.at);
+    pair.at = kept.size();
+    kept.insert(kept.end(), from, from + static_cast<Index>(classes));
+  }
+  p_ = std::move(kept);
+  const Matrix pbar = read_probabilities(block, task_);
+  const Column* name = block.find("fmd_attribute");
+  const Column& row = block.column("fmd_row");
+  std::map<std::string, std::int32_t> code;
+  for (std::size_t v = 0; v < attribute_.values.size(); ++v)
+    code[attribute_.values[v]] = static_cast<std::int32_t>(v);
+  for (Index i = 0; i < block.rows(); ++i) {
+    if (name != nullptr && name->text(i) != attribute_.name) continue;
+    const double number = row.kind == ColumnKind::number
+                              ? row.numbers[static_cast<std::size_t>(i)]
+                              : kUndefined;
+    if (!(number >= 1 && number <= static_cast<double>(rows_))) {
+      throw Error(ErrorKind::bad_value,
+                  fmt::format("{}, column \"fmd_row\": \"{}\" is not a row of the scores",
+                              block.where(i), row.text(i)),
+                  "score the file that `fmd pairs` made from the same rows");
     }
+    const auto from = code.find(block.column("fmd_from").text(i));
+    const auto to = code.find(block.column("fmd_to").text(i));
+    if (from == code.end() || to == code.end()) continue;  // another attribute's pair
+    waiting_.push_back(
+        {static_cast<Index>(number) - 1, from->second, to->second, p_.size()});
+    p_.insert(p_.end(), pbar.row(i).begin(), pbar.row(i).end());
   }
   return true;
 }
 
-AuditReport audit_file_streams(TableStream& scores, TableStream* pairs, const Task& task,
-                               const AuditOptions& options, const Exec& exec) {
-  Index rows = 0, read = 0;
-  bool labelled = false;
-  const std::vector<Attribute> attributes = survey(scores, task, rows, labelled, exec);
-  std::vector<const Attribute*> all;
-  std::vector<TalliedAttribute> tallied;
-  for (const Attribute& attribute : attributes) {
-    all.push_back(&attribute);
-    tallied.push_back({&attribute, Reads::unknown, std::nullopt, PairKind::flip,
-                       std::nullopt, std::nullopt});
+PairScores PairScoreReader::next(const Scored& scored, Index first) {
+  const Index last = first + scored.rows();
+  while ((taken_ == waiting_.size() || waiting_.back().row < last) && read_more()) continue;
+  const auto begin = waiting_.begin() + static_cast<Index>(taken_);
+  const auto end = std::find_if(begin, waiting_.end(),
+                                [&](const Pair& pair) { return pair.row >= last; });
+  taken_ = static_cast<std::size_t>(end - waiting_.begin());
+  const Index classes = scored.p.cols();
+  PairScores pairs;
+  pairs.p.resize(end - begin, classes);
+  pairs.pbar.resize(end - begin, classes);
+  for (auto pair = begin; pair != end; ++pair) {
+    const Index row = pair->row - first, i = pair - begin;
+    pairs.p.row(i) = scored.p.row(row);
+    pairs.pbar.row(i) = Eigen::Map<const Eigen::RowVectorXd>(p_.data() + pair->at, classes);
+    if (scored.labelled()) pairs.y.push_back(scored.y[static_cast<std::size_t>(row)]);
+    pairs.unit.push_back(pair->row);
+    pairs.from.push_back(pair->from);
+    pairs.to.push_back(pair->to);
   }
-  Tally tally(audit_plan(task, all, labelled, options));
-  std::vector<std::vector<std::int32_t>> groups(attributes.size());
-  scores.rewind();
-  for (Table block; scores.next(block);) {
-    Scored scored = read_scores(block, task);
-    if (options.weighted) scored.weight = audit_weights(block, task);
-    ScoredBlock view = block_of(scored);
-    for (std::size_t a = 0; a < attributes.size(); ++a) {
-      read_groups(attributes[a], block, groups[a]);
-      view.code.emplace_back(groups[a]);
-    }
-    tally.add(view);
-    exec.report("auditing", read += block.rows(), rows);
+  for (auto pair = begin; pair != end;) {
+    const auto next =
+        std::find_if(pair, end, [&](const Pair& other) { return other.row != pair->row; });
+    pairs.weight.insert(pairs.weight.end(), static_cast<std::size_t>(next - pair),
+                        1.0F / static_cast<float>(next - pair));
+    pair = next;
   }
-  for (std::size_t a = 0; a < attributes.size() && pairs != nullptr; ++a)
-    tallied[a].flips =
-        tally_pairs(scores, *pairs, attributes[a], task, rows, options.by_name, exec);
-  AuditReport report = audit_tallies(tally, task, tallied, options, exec);
-  report.data = scores.source();
-  return report;
+  pairs.decision = decide(pairs.p, task_.threshold);
+  pairs.decision_bar = decide(pairs.pbar, task_.threshold);
+  return pairs;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

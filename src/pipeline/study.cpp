@@ -101,7 +101,7 @@ PairSet StudyPairs::set(const Study& study) const {
 }
 
 StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t attribute,
-                           std::span<const Index> rows) {
+                           std::span<const Index> rows, const Exec& exec) {
   const Attribute& a = study.attributes[attribute];
   if (!model.backbone->inputs().reads(a)) {
     throw Error(
@@ -118,7 +118,7 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
   }
   StudyPairs pairs;
   pairs.attribute = attribute;
-  pairs.cbar = flipped_features(model, study, a, plan);
+  pairs.cbar = flipped_features(model, study, a, plan, exec);
   pairs.row = std::move(plan.row);
   pairs.from = std::move(plan.from);
   pairs.to = std::move(plan.to);

@@ -7,8 +7,11 @@
 #include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
+#include "fmd/core/hash.h"
 #include "fmd/formats/features_file.h"
+#include "fmd/formats/model_file.h"
 #include "fmd/pipeline/read.h"
+#include "pipeline/score_files.h"
 
 namespace fmd::internal {
 
@@ -75,7 +78,7 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
     Attribute& a = study.attributes.emplace_back(known);
     read_codes(a, study.table, a.code);
     read_groups(a, study.table, a.group);
-    study.reads.push_back(model.backbone->inputs().reads(a) ? Reads::yes : Reads::no);
+    study.reads.push_back(reads_of(model, a));
   }
   // Fingerprints are over the label too: without labels there is nothing to compare.
   if (!model.note.row_hashes.empty() && !study.y.empty())
@@ -84,9 +87,21 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
   return study;
 }
 
+Reads reads_of(const Model& model, const Attribute& attribute) {
+  if (scores_of(model) != nullptr) return Reads::unknown;
+  return model.backbone->inputs().reads(attribute) ? Reads::yes : Reads::no;
+}
+
+ModelName name_of(const ModelSource& source) {
+  const auto* file = dynamic_cast<const ModelFile*>(&source);
+  if (file == nullptr) return {};
+  return {file->path().string(), file->path().filename().string(),
+          hex(sha256(file->bytes()))};
+}
+
 std::unique_ptr<Features> flipped_features(const Model& model, const Study& study,
-                                           const Attribute& attribute,
-                                           const PairPlan& plan) {
+                                           const Attribute& attribute, const PairPlan& plan,
+                                           const Exec& exec) {
   const Index number = study.find(attribute.name);
   if (number >= 0 && number < std::ssize(study.flips) &&
       study.flips[at(number)] != nullptr) {
@@ -97,15 +112,20 @@ std::unique_ptr<Features> flipped_features(const Model& model, const Study& stud
     FeaturePatch nothing;  // they are flipped already
     nothing.entries.resize(attribute.values.size());
     return model.backbone->of_kept(
-        make_patched(*study.flips[at(number)], kept, nothing, plan.to), {});
+        make_patched(*study.flips[at(number)], kept, nothing, plan.to), exec);
   }
   const Inputs inputs = study.inputs();
   const bool rows = !study.table.columns.empty();
-  return model.backbone->flipped(rows ? &inputs : nullptr, *study.X, attribute, plan, {});
+  return model.backbone->flipped(rows ? &inputs : nullptr, *study.X, attribute, plan, exec);
 }
 
 std::vector<float> audit_weights(const Table& table, const Task& task) {
-  if (!task.weight.empty()) return row_weights(table, task.weight);
+  require_weight(task);
+  return row_weights(table, task.weight);
+}
+
+void require_weight(const Task& task) {
+  if (!task.weight.empty()) return;
   throw Error(ErrorKind::bad_option,
               "audit: --weighted needs a column of weights, and none is named",
               "name it with --weight COLUMN");

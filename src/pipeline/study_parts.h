@@ -6,6 +6,7 @@
 
 #include "core/internal.h"
 #include "fmd/data/csv.h"
+#include "fmd/formats/model_source.h"
 #include "fmd/pipeline/study.h"
 
 namespace fmd::internal {
@@ -18,6 +19,8 @@ namespace fmd::internal {
 void refuse_features(const std::string& name);
 // Every column that carries an attribute of the task.
 [[nodiscard]] std::vector<std::string> attribute_columns(const Task& task);
+// Throws Error(bad_option) when the task names no column of weights.
+void require_weight(const Task& task);
 // The task's weights for an audit. Throws Error(bad_option) when it names no column.
 [[nodiscard]] std::vector<float> audit_weights(const Table& table, const Task& task);
 // Throws Error(missing_column) when labels are needed and there is no such column.
@@ -39,7 +42,17 @@ inline constexpr Index kFewestRows = 20;
 [[nodiscard]] std::unique_ptr<Features> flipped_features(const Model& model,
                                                          const Study& study,
                                                          const Attribute& attribute,
-                                                         const PairPlan& plan);
+                                                         const PairPlan& plan,
+                                                         const Exec& exec);
+
+// Whether an answer depends on the attribute; not known for scores of another program.
+[[nodiscard]] Reads reads_of(const Model& model, const Attribute& attribute);
+
+// Of a file; empty for a model that is in memory only.
+struct ModelName {
+  std::string path, name, sha256;  // name: without its folder
+};
+[[nodiscard]] ModelName name_of(const ModelSource& source);
 
 // Whether the head's inputs belong to columns. They do not above frozen layers.
 [[nodiscard]] inline bool head_on_columns(const Model& model) {

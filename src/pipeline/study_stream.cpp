@@ -9,6 +9,7 @@
 #include "fmd/core/hash.h"
 #include "fmd/data/table_stream.h"
 #include "fmd/formats/features_file.h"
+#include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
@@ -20,6 +21,8 @@ std::vector<std::string> needed_columns(const Model& model, const Task& task,
   std::vector<std::string> names = attribute_columns(task);
   for (const std::string& column : model.backbone->inputs().names())
     names.push_back(column);
+  if (scores_of(model) != nullptr)
+    for (const std::string& column : probability_columns(task)) names.push_back(column);
   if (!task.label.empty()) names.push_back(task.label);
   if (options.weights && !task.weight.empty()) names.push_back(task.weight);
   std::sort(names.begin(), names.end());
@@ -57,6 +60,8 @@ struct StudyStream::State {
       csv.keep = needed_columns(model, task, options);
       table.emplace(data.open(csv, exec));
     }
+    if (const ScoresBackbone* scores = scores_of(model))
+      scores->require_columns(source, table->names(), task);
     if (options.survey) survey();
   }
 
@@ -160,8 +165,7 @@ StudyStream::StudyStream(const Model& model, const Task& task, const DataSource&
                        .attributes = {},
                        .reads = {}}) {
   state_->open(data);
-  for (const Attribute& a : state_->attributes)
-    state_->reads.push_back(model.backbone->inputs().reads(a) ? Reads::yes : Reads::no);
+  for (const Attribute& a : state_->attributes) state_->reads.push_back(reads_of(model, a));
   state_->twins = twin_share(model.note.row_hashes);
 }
 
@@ -236,7 +240,7 @@ void write_features(const Model& model, const Task& task, StudyStream& stream,
     for (const std::size_t k : flipped) {
       const Attribute& a = block.attributes[k];
       PairPlan plan = flip_plan(a);
-      auto made = flipped_features(model, block, a, plan);
+      auto made = flipped_features(model, block, a, plan, {});
       flips.push_back({k, std::move(plan), std::move(made)});
     }
     writer.add(*block.X, block.y, block.weight, block.attributes, flips);

@@ -7,7 +7,7 @@
 
 #include "compat/releases.h"
 #include "fmd/core/error.h"
-#include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/audit_state.h"
 #include "support/close.h"
 
 // States that earlier releases saved: they load, say what they said, and merge with each

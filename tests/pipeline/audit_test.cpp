@@ -6,6 +6,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/data/csv.h"
+#include "fmd/pipeline/score_files.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
 
@@ -14,9 +15,7 @@ namespace {
 
 AuditReport audit(const Model& model, const Table& table,
                   const AuditOptions& options = {}) {
-  const Study study = make_study(model, table, model.task, false, {});
-  const auto pairs = make_pairs(model, study, model.task, {}, {});
-  return audit_model(model, study, pairs, options, {});
+  return audit(ModelInMemory(model), DataSource::table(table), options, {});
 }
 
 Model made_up_model() {
@@ -100,7 +99,8 @@ TEST(Audit, ScoresAndPairScoresGiveTheSameFiguresAsTheModel) {
   const Table flipped = flipped_table(table, study.attributes[0], plan);
   const Study pair_study = make_study(model, flipped, model.task, true, {});
   const Table pairs = with_scores(flipped, score(model, pair_study, {}, {}).p);
-  const AuditReport read = audit_files(scores, &pairs, model.task, {}, {});
+  const AuditReport read = audit(ScoresSource(model.task, DataSource::table(pairs)),
+                                 DataSource::table(scores), {}, {});
   EXPECT_EQ(read.find("group")->reads, Reads::unknown);
   EXPECT_CLOSE(read.find("group")->flip->co.value, direct.find("group")->flip->co.value,
                1e-12);
@@ -112,7 +112,8 @@ TEST(Audit, AScoreThatIsNoProbabilityIsNamed) {
   const Table scores = parse_csv("group,y,p\na,no,0.5\nb,yes,1.5\n", "scores.csv", {});
   Task task = test::made_up_task();
   task.attributes.pop_back();
-  EXPECT_ERROR(audit_files(scores, nullptr, task, {}, {}), ErrorKind::bad_value,
+  EXPECT_ERROR(audit(ScoresSource(task), DataSource::table(scores), {}, {}),
+               ErrorKind::bad_value,
                "scores.csv, line 3, column \"p\": \"1.5\" is not a probability");
 }
 
@@ -248,16 +249,12 @@ TEST(Audit, WeightsChangeRatesAndCountAsFewerRows) {
   weight.name = "w";
   weight.kind = ColumnKind::number;
   for (Index i = 0; i < 2000; ++i) weight.numbers.push_back(i % 4 == 0 ? 5 : 1);
-  const Study study = make_study(model, table, model.task, false, {});
-  const std::vector<std::optional<StudyPairs>> none(study.attributes.size());
-  const auto plain = audit_model(model, study, none, {}, {});
-  EXPECT_ERROR(audit_model(model, study, none, {.weighted = true}, {}),
-               ErrorKind::bad_option, "--weight");
-  Scored scored = score(model, study, {}, {});
-  for (const double w : weight.numbers) scored.weight.push_back(static_cast<float>(w));
-  const auto weighted = audit_scores(
-      scored, model.task, {{&study.attributes[0], Reads::yes, {}, PairKind::flip, {}}},
-      {.weighted = true}, {});
+  const auto plain = audit(model, table);
+  EXPECT_ERROR(audit(model, table, {.weighted = true}), ErrorKind::bad_option, "--weight");
+  table.columns.push_back(weight);
+  AuditOptions options{.weighted = true};
+  options.task.flags.weight = "w";
+  const auto weighted = audit(model, table, options);
   EXPECT_TRUE(weighted.weighted);
   // (500 5 + 1500)^2 / (500 25 + 1500) of 2,000 rows.
   const double rows = 4000.0 * 4000 / 14000;

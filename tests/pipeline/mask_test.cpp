@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fmd/core/rng.h"
-#include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/audit_state.h"
 #include "fmd/report/audit_report.h"
 #include "support/close.h"
 
@@ -52,10 +52,14 @@ People people_of(const std::vector<Index>& sizes, Index favourable = 1000) {
 }
 
 AuditReport audit(const People& p, const AuditOptions& options = {.replicates = 50}) {
-  std::vector<AuditedAttribute> both(2);
+  ScoredBlock rows = block_of(p.scored);
+  rows.code = {p.small.group, p.even.group};
+  const TallyPlan plan{.favorable = 1,
+                       .values = {std::ssize(p.small.groups), std::ssize(p.even.groups)}};
+  std::vector<TalliedAttribute> both(2);
   both[0].attribute = &p.small;
   both[1].attribute = &p.even;
-  return audit_scores(p.scored, p.task, both, options, {});
+  return audit_tallies(tally(plan, rows, {}), p.task, both, options, {});
 }
 
 TEST(Mask, SmallGroupsKeepTheirNameAlone) {

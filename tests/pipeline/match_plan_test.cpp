@@ -10,6 +10,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/parallel.h"
 #include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/score_files.h"
 #include "fmd/pipeline/verify.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
@@ -56,9 +57,8 @@ Task matched_task(const std::string& pairs = "match") {
 }
 
 AuditReport audit_matched(const Model& model, const Table& table, const Exec& exec = {}) {
-  const Study study = make_study(model, table, model.task, true, exec);
-  const auto pairs = make_pairs(model, study, model.task, {}, exec);
-  return audit_model(model, study, pairs, {.replicates = 50, .intersections = false}, exec);
+  return audit(ModelInMemory(model), DataSource::table(table),
+               {.replicates = 50, .intersections = false}, exec);
 }
 
 TEST(MatchPlan, PartnersHaveTheSameLabelAndAnotherValueAndServeAtMostFiveTimes) {
@@ -213,10 +213,11 @@ TEST(MatchReport, FromScoresAloneByOverlap) {
   for (Index i = 0; i < 600; ++i) p.numbers.push_back(rng.uniform());
   scores.columns.push_back(p);
   Task task = matched_task();
-  EXPECT_ERROR(audit_files(scores, nullptr, task, {.replicates = 50}, {}),
+  EXPECT_ERROR(audit(ScoresSource(task), DataSource::table(scores), {.replicates = 50}, {}),
                ErrorKind::bad_option, "needs a model's features");
   task.attributes[0].match_columns = {"job"};
-  const AuditReport report = audit_files(scores, nullptr, task, {.replicates = 50}, {});
+  const AuditReport report =
+      audit(ScoresSource(task), DataSource::table(scores), {.replicates = 50}, {});
   EXPECT_TRUE(report.find("group")->match->excess.defined());
 }
 

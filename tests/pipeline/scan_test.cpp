@@ -10,6 +10,8 @@
 #include "fmd/data/csv.h"
 #include "fmd/metrics/testing.h"
 #include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/score_files.h"
+#include "fmd/pipeline/slope.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
 
@@ -68,6 +70,22 @@ Scored made_up_scores(Index rows, std::uint64_t seed) {
   return scored;
 }
 
+// A scan of a table whose rows have these answers and labels.
+ScanReport scan_scored(Table table, const Scored& scored, const Task& task,
+                       const ScanOptions& options = {}) {
+  Column p{.name = "p"};
+  Column y{.name = "y", .kind = ColumnKind::category, .levels = {"no", "yes"}};
+  y.codes = scored.y;
+  for (Index i = 0; i < scored.rows(); ++i) {
+    const bool yes = scored.decision[static_cast<std::size_t>(i)] == 1;
+    const double told = scored.p(i, 1);
+    p.numbers.push_back(yes == (told >= .5) ? told : yes ? 1 : 0);
+  }
+  table.columns.push_back(p);
+  if (scored.labelled()) table.columns.push_back(y);
+  return scan(ScoresSource(task), DataSource::table(table), options, {});
+}
+
 Column category(const std::string& name, Index values, Index rows, Rng& rng) {
   Column column{.name = name, .kind = ColumnKind::category};
   for (Index v = 0; v < values; ++v) column.levels.push_back(name + std::to_string(v));
@@ -99,8 +117,7 @@ TEST(Scan, RandomColumnsAreRarelyAFinding) {
     Column number{.name = "n"};
     for (int i = 0; i < 1500; ++i) number.numbers.push_back(rng.normal());
     table.columns.push_back(number);
-    const ScanReport report =
-        scan_files(table, made_up_scores(1500, run), scan_task(), {}, {});
+    const ScanReport report = scan_scored(table, made_up_scores(1500, run), scan_task());
     EXPECT_EQ(report.columns.size(), 6U);
     EXPECT_EQ(report.intersections.size(), 15U);
     Index findings = 0;
@@ -127,7 +144,7 @@ TEST(Scan, ACellThatIsAnsweredOtherwiseIsFound) {
         rng.below(2) == 0)
       scored.decision[at] = 0;
   }
-  const ScanReport report = scan_files(table, scored, scan_task(), {}, {});
+  const ScanReport report = scan_scored(table, scored, scan_task());
   ASSERT_FALSE(report.intersections.empty());
   const ScanSuspect& first = report.intersections[0];
   EXPECT_EQ(first.name, "a x b");
@@ -149,7 +166,7 @@ TEST(Scan, FiguresAreThoseCountedByHand) {
   table.source = "made-up";
   table.columns = {category("a", 3, rows, rng)};
   const Scored scored = made_up_scores(rows, 7);
-  const ScanReport report = scan_files(table, scored, scan_task(), {}, {});
+  const ScanReport report = scan_scored(table, scored, scan_task());
   ASSERT_EQ(report.columns.size(), 1U);
   EXPECT_EQ(report.tests, 6);  // 3 rates x 2 groups
   const auto share = [&](std::int32_t group, const std::string& rate) {
@@ -185,9 +202,9 @@ TEST(Scan, FlipsAndSlopesAreThoseOfTheAudit) {
   const Model model =
       train_model(test::number_of_columns(2000, 1), test::made_up_task(), "", {}, {}).model;
   Study study = make_study(model, table, model.task, false, {});
-  const ScanReport report = scan_model(model, study, {}, {});
-  const auto pairs = make_pairs(model, study, model.task, {}, {});
-  const AuditReport audit = audit_model(model, study, pairs, {}, {});
+  const ModelInMemory source(model);
+  const ScanReport report = scan(source, DataSource::table(table), {}, {});
+  const AuditReport audit = fmd::audit(source, DataSource::table(table), {}, {});
   for (const ScanSuspect& s : report.columns) {
     ASSERT_TRUE(s.flip) << s.name;
     if (s.name == "x") {
@@ -254,13 +271,14 @@ TEST(Scan, WithoutLabelsOnlyAnswersAreCompared) {
   table.columns = {category("a", 3, 2000, rng)};
   Scored scored = made_up_scores(2000, 7);
   scored.y.clear();
-  const ScanReport report = scan_files(table, scored, scan_task(), {}, {});
+  const ScanReport report = scan_scored(table, scored, scan_task());
   EXPECT_EQ(report.tests, 2);
   EXPECT_EQ(report.columns[0].worst.size(), 1U);
   EXPECT_NE(to_json(report).find("no labels"), std::string::npos);
-  scored.favorable = -1;
-  EXPECT_ERROR(scan_files(table, scored, scan_task(), {}, {}), ErrorKind::bad_option,
-               "--favorable");
+  Task none = scan_task();
+  none.classes.emplace_back("perhaps");  // of many classes none is good by itself
+  none.favorable.clear();
+  EXPECT_ERROR(scan_scored(table, scored, none), ErrorKind::bad_option, "--favorable");
 }
 
 TEST(Scan, SaysWhichColumnsItLeavesOut) {
@@ -274,8 +292,10 @@ TEST(Scan, SaysWhichColumnsItLeavesOut) {
             (i % 2 == 0 ? "yes" : "no") + "\n";
   const Table table = parse_csv(text, "x.csv", {});
   const Task task = scan_task();
-  const Scored scored = read_scores(table, task);
-  const ScanReport report = scan_files(table, scored, task, {}, {});
+  const auto look = [&](const ScanOptions& options) {
+    return scan(ScoresSource(task), DataSource::table(table), options, {});
+  };
+  const ScanReport report = look({});
   ASSERT_EQ(report.columns.size(), 2U);
   for (const ScanSuspect& s : report.columns)
     EXPECT_EQ(s.groups, s.name == "flag" ? 3 : 5);  // a, b and (missing); 0 to 4
@@ -283,14 +303,11 @@ TEST(Scan, SaysWhichColumnsItLeavesOut) {
   EXPECT_EQ(report.left_out[0].reason, "more than 256 values");
   EXPECT_EQ(report.left_out[1].reason, "one value");
   EXPECT_EQ(report.left_out[2].reason, "30 values");
-  const ScanReport named = scan_files(table, scored, task, {.columns = {"many"}}, {});
+  const ScanReport named = look({.columns = {"many"}});
   EXPECT_EQ(named.columns.size(), 1U);
-  EXPECT_ERROR(scan_files(table, scored, task, {.columns = {"y"}}, {}),
-               ErrorKind::bad_option, "is the label");
-  EXPECT_ERROR(scan_files(table, scored, task, {.columns = {"fla"}}, {}),
-               ErrorKind::missing_column, "fla");
-  EXPECT_ERROR(scan_files(table, scored, task, {.columns = {"one"}}, {}),
-               ErrorKind::bad_data, "no column divides");
+  EXPECT_ERROR(look({.columns = {"y"}}), ErrorKind::bad_option, "is the label");
+  EXPECT_ERROR(look({.columns = {"fla"}}), ErrorKind::missing_column, "fla");
+  EXPECT_ERROR(look({.columns = {"one"}}), ErrorKind::bad_data, "no column divides");
   const auto json = nlohmann::json::parse(to_json(report));
   EXPECT_EQ(json["command"], "scan");
   EXPECT_EQ(json["comparisons"], report.tests);
@@ -309,7 +326,7 @@ TEST(Scan, AdjustsAsItIsAsked) {
   for (const Adjust how : {Adjust::holm, Adjust::bh, Adjust::none}) {
     ScanOptions options;
     options.adjust = how;
-    const ScanReport report = scan_files(table, scored, scan_task(), options, {});
+    const ScanReport report = scan_scored(table, scored, scan_task(), options);
     ASSERT_EQ(report.tests, 3);
     const std::vector<ScanGap>& gaps = report.columns[0].worst;
     ASSERT_EQ(gaps.size(), 3u);
@@ -360,10 +377,10 @@ TEST(Scan, LeavesSmallCellsOut) {
   task.min_group = 1;
   task.min_label = 1;
   const Scored scored = made_up_scores(1000, 6);
-  EXPECT_EQ(scan_files(table, scored, task, {}, {}).columns[0].compared, 2);
+  EXPECT_EQ(scan_scored(table, scored, task).columns[0].compared, 2);
   ScanOptions all;
   all.include_rows = true;
-  EXPECT_EQ(scan_files(table, scored, task, all, {}).columns[0].compared, 3);
+  EXPECT_EQ(scan_scored(table, scored, task, all).columns[0].compared, 3);
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // Scores, scans and slopes block by block: the same report to the bit as with the whole
 // table.
+#include "fmd/pipeline/score_files.h"
+
 #include <gtest/gtest.h>
 
 #include "fmd/core/error.h"
 #include "fmd/data/pair_plan.h"
-#include "fmd/pipeline/audit_stream.h"
+#include "fmd/pipeline/audit.h"
 #include "fmd/pipeline/scan.h"
 #include "fmd/pipeline/slope.h"
+#include "fmd/pipeline/study_stream.h"
 #include "fmd/pipeline/train_model.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
@@ -82,6 +85,12 @@ class Files : public ::testing::Test {
   static void write(const std::string& name, const Table& table) {
     test::write_text(path(name), to_csv(table));
   }
+  // The report without the name of its file, which a table in memory does not have.
+  template <typename Report>
+  static std::string figures(Report report) {
+    report.data.clear(), report.data_sha256.clear();
+    return to_json(report);
+  }
   static CsvOptions csv() {
     CsvOptions options = csv_options(model_->task);
     options.types["fmd_from"] = options.types["fmd_to"] = ColumnKind::category;
@@ -97,108 +106,119 @@ std::unique_ptr<Model> Files::model_;
 
 TEST_F(Files, ScoresAreAuditedBlockByBlock) {
   const Task& task = model_->task;
-  const Table whole = read_csv(path("scores.csv"), csv());
-  TableStream stream = open_scores(path("scores.csv"), csv(), task, kQuick, {});
-  EXPECT_EQ(to_json(audit_file_streams(stream, nullptr, task, kQuick, {})),
-            to_json(audit_files(whole, nullptr, task, kQuick, {})));
-  EXPECT_ERROR(open_scores(path("people.csv"), csv(), task, kQuick, {}),
+  const DataSource file = DataSource::file(path("scores.csv"));
+  const Table whole = file.read(csv(), {});
+  const AuditReport found = audit(ScoresSource(task), file, kQuick, {});
+  EXPECT_EQ(figures(found),
+            figures(audit(ScoresSource(task), DataSource::table(whole), kQuick, {})));
+  EXPECT_EQ(found.kind + found.model, "");
+  EXPECT_ERROR(audit(ScoresSource(task), DataSource::file(path("people.csv")), kQuick, {}),
                ErrorKind::missing_column, "p_no");
   Task other = task;
   other.attributes[0] = {.name = "nobody", .columns = {"nobody"}};
-  EXPECT_ERROR(open_scores(path("scores.csv"), csv(), other, kWhole, {}),
-               ErrorKind::missing_column, "nobody");
+  EXPECT_ERROR(audit(ScoresSource(other), file, kWhole, {}), ErrorKind::missing_column,
+               "nobody");
+  EXPECT_ERROR((void)ScoresSource(task).with_theta({}), ErrorKind::unsupported,
+               "no parameters");
 }
 
+// The scores of a model, and the model itself: the same figures.
 TEST_F(Files, PairsAreReadBesideTheirRows) {
   const Task& task = model_->task;
-  const Table whole = read_csv(path("scores.csv"), csv());
-  for (const char* name : {"pairs0.csv", "pairs1.csv"}) {
-    const Table pairs = read_csv(path(name), csv());
-    const AuditReport expected = audit_files(whole, &pairs, task, kWhole, {});
-    TableStream scores = open_scores(path("scores.csv"), csv(), task, kWhole, {});
-    TableStream twins = open_pair_scores(path(name), csv(), task, {});
-    ASSERT_TRUE(in_order(twins));
-    const AuditReport found = audit_file_streams(scores, &twins, task, kWhole, {});
-    EXPECT_EQ(found.attributes[0].flip.has_value(), std::string(name) == "pairs0.csv");
-    EXPECT_EQ(to_json(found), to_json(expected));
+  const DataSource scores = DataSource::file(path("scores.csv"));
+  const AuditReport expected =
+      audit(ModelInMemory(*model_), DataSource::file(path("people.csv")), kWhole, {});
+  for (std::size_t a = 0; a < 2; ++a) {
+    const DataSource pairs = DataSource::file(path("pairs" + std::to_string(a) + ".csv"));
+    const AuditReport found = audit(ScoresSource(task, pairs), scores, kWhole, {});
+    EXPECT_FALSE(found.attributes[1 - a].flip);
+    ASSERT_TRUE(found.attributes[a].flip);
+    EXPECT_EQ(found.attributes[a].flip->co.value, expected.attributes[a].flip->co.value);
+    EXPECT_EQ(found.attributes[a].flip->co.low, expected.attributes[a].flip->co.low);
+    const Table table = pairs.read(csv(), {});
+    EXPECT_EQ(
+        to_json(audit(ScoresSource(task, DataSource::table(table)), scores, kWhole, {})),
+        to_json(found));
+    // In any order: the rows of pairs from the last to the first.
+    std::vector<Index> turned(static_cast<std::size_t>(table.rows()));
+    for (Index i = 0; i < table.rows(); ++i)
+      turned[static_cast<std::size_t>(i)] = table.rows() - 1 - i;
+    const DataSource back = DataSource::table(select(table, turned));
+    EXPECT_EQ(to_json(audit(ScoresSource(task, back), scores, kWhole, {})), to_json(found));
   }
 }
 
-TEST_F(Files, PairsThatAreOutOfOrderAreSeen) {
+TEST_F(Files, APairOfARowThatIsNotThereIsAnError) {
   Table pairs = read_csv(path("pairs1.csv"), csv());
-  std::vector<Index> turned(100);
-  for (Index i = 0; i < 100; ++i) turned[static_cast<std::size_t>(i)] = 99 - i;
-  write("turned.csv", select(pairs, turned));
-  TableStream stream = open_pair_scores(path("turned.csv"), csv(), model_->task, {});
-  EXPECT_FALSE(in_order(stream));
   for (double& row : pairs.columns[0].numbers) row += static_cast<double>(kScoreRows);
-  write("outside.csv", pairs);
-  TableStream outside = open_pair_scores(path("outside.csv"), csv(), model_->task, {});
-  TableStream scores = open_scores(path("scores.csv"), csv(), model_->task, kQuick, {});
-  EXPECT_ERROR(audit_file_streams(scores, &outside, model_->task, kQuick, {}),
+  EXPECT_ERROR(audit(ScoresSource(model_->task, DataSource::table(pairs)),
+                     DataSource::file(path("scores.csv")), kQuick, {}),
                ErrorKind::bad_value, "not a row of the scores");
 }
 
 TEST_F(Files, LabelsAreFoundInAnyBlock) {
-  const Table values = read_label_values(path("people.csv"), csv(), "third", {});
-  EXPECT_EQ(label_classes(values, "third", ""),
-            label_classes(read_csv(path("people.csv"), csv()), "third", ""));
-  EXPECT_ERROR(read_label_values(path("people.csv"), csv(), "tird", {}),
+  const DataSource people = DataSource::file(path("people.csv"));
+  TaskChanges changes;
+  changes.flags.label = "third";
+  const Table table = people.read({}, {});
+  EXPECT_EQ(open_scores(people, std::nullopt, changes, {}).model().task.classes,
+            label_classes(table, "third", ""));
+  changes.flags.label = "tird";
+  EXPECT_ERROR((void)open_scores(people, std::nullopt, changes, {}),
                ErrorKind::missing_column, "third");
+  changes.flags.label.reset();
+  changes.flags.positive = "good";
+  EXPECT_EQ(open_scores(people, std::nullopt, changes, {}).model().task.classes,
+            (std::vector<std::string>{"no", "good"}));
 }
 
 TEST_F(Files, ScansAreMadeBlockByBlock) {
-  const Table table = read_csv(path("people.csv"), csv());
-  Task none = model_->task;
-  none.attributes.clear();
-  Study study = make_study(*model_, table, none, false, {});
-  const std::string expected = to_json(scan_model(*model_, study, {}, {}));
-  EXPECT_EQ(to_json(scan_model_file(*model_, path("people.csv"), {}, {})), expected);
+  const ModelInMemory model(*model_);
+  const DataSource file = DataSource::file(path("people.csv"));
+  const DataSource memory = DataSource::table(file.read(csv(), {}));
+  ScanReport whole = scan(model, memory, {}, {});
+  const std::string expected = figures(whole);
+  EXPECT_EQ(figures(scan(model, file, {}, {})), expected);
   EXPECT_NE(expected.find("more than 256 values"), std::string::npos);
   EXPECT_NE(expected.find("one value"), std::string::npos);
   ThreadPool pool(3);
-  EXPECT_EQ(to_json(scan_model_file(*model_, path("people.csv"), {}, {.pool = &pool})),
-            expected);
+  EXPECT_EQ(figures(scan(model, file, {}, {.pool = &pool})), expected);
   const ScanOptions named{.columns = {"third", "name"}};
-  EXPECT_EQ(to_json(scan_model_file(*model_, path("people.csv"), named, {})),
-            to_json(scan_model(*model_, study, named, {})));
-  EXPECT_ERROR(scan_model_file(*model_, path("people.csv"), {.columns = {"y"}}, {}),
-               ErrorKind::bad_option, "is the label");
-  EXPECT_ERROR(scan_model_file(*model_, path("people.csv"), {.columns = {"tird"}}, {}),
-               ErrorKind::missing_column, "tird");
+  EXPECT_EQ(figures(scan(model, file, named, {})), figures(scan(model, memory, named, {})));
+  EXPECT_ERROR(scan(model, file, {.columns = {"y"}}, {}), ErrorKind::bad_option,
+               "is the label");
+  EXPECT_ERROR(scan(model, file, {.columns = {"tird"}}, {}), ErrorKind::missing_column,
+               "tird");
 }
 
 TEST_F(Files, ScansOfScoresAreMadeBlockByBlock) {
-  const Task& task = model_->task;
-  const Table table = read_csv(path("scores.csv"), csv());
-  EXPECT_EQ(to_json(scan_score_file(path("scores.csv"), csv(), task, {}, {})),
-            to_json(scan_files(table, read_scores(table, task), task, {}, {})));
+  const ScoresSource scores(model_->task);
+  const DataSource file = DataSource::file(path("scores.csv"));
+  const DataSource memory = DataSource::table(file.read(csv(), {}));
+  EXPECT_EQ(figures(scan(scores, file, {}, {})), figures(scan(scores, memory, {}, {})));
 }
 
 TEST_F(Files, SlopesAreMeasuredBlockByBlock) {
   Model model = *model_;
   model.task.attributes = {{.name = "x", .columns = {"x"}, .quantiles = 4},
                            {.name = "group", .columns = {"group"}}};
-  ASSERT_TRUE(streams(model.task));
-  const Study whole =
-      make_study(model, read_csv(path("people.csv"), csv()), model.task, true, {});
+  const ModelInMemory source(model);
+  const DataSource file = DataSource::file(path("people.csv"));
+  const Table table = file.read(csv(), {});
   for (const Bootstrap intervals : {Bootstrap::percentile, Bootstrap::bca}) {
     AuditOptions options = kQuick;
     options.intervals = intervals;
-    AuditReport expected = audit_model(
-        model, whole, make_pairs(model, whole, model.task, {}, {}), options, {});
+    const AuditReport expected = audit(source, DataSource::table(table), options, {});
     ASSERT_TRUE(expected.attributes[0].slope);
-    StudyStream stream(model, model.task, DataSource::file(path("people.csv")), {}, {});
-    AuditReport found = audit_stream(model, stream, options, {});
-    found.data = expected.data;
-    EXPECT_EQ(to_json(found), to_json(expected));
+    EXPECT_EQ(figures(audit(source, file, options, {})), figures(expected));
   }
   OutputFiles files({.force = true});
-  StudyStream encoded(model, model.task, DataSource::file(path("people.csv")), {}, {});
+  StudyStream encoded(model, model.task, file, {}, {});
   write_features(model, model.task, encoded, "", files, path("people.features"));
   files.commit();
-  StudyStream mapped(model, model.task, DataSource::file(path("people.features")), {}, {});
-  const AuditReport found = audit_stream(model, mapped, kQuick, {});
+  const AuditReport found =
+      audit(source, DataSource::file(path("people.features")), kQuick, {});
+  const Study whole = make_study(model, table, model.task, true, {});
   const auto slope = measure_slope(model, whole, whole.attributes[0], kQuick, {});
   EXPECT_EQ(found.attributes[0].slope->per_unit.value, slope->per_unit.value);
   EXPECT_EQ(found.attributes[0].slope->per_unit.low, slope->per_unit.low);

@@ -85,18 +85,18 @@ TEST_F(Streamed, BlocksOfATableAndOfItsFeaturesAreTheTable) {
 }
 
 TEST_F(Streamed, ExplainGivesTheSameBitsFromMemoryFileAndSpill) {
-  const Explanation memory = explain(*model_, in_memory(), in_memory(), {}, {});
+  const ModelInMemory model(*model_);
+  const DataSource table =
+      DataSource::table(DataSource::file(csv_).read(csv_options(model_->task), {}));
+  const Explanation memory = explain(model, table, table, {}, {});
   std::string text;
   memory.write_csv([&](std::string_view part) { text += part; }, {});
   const auto from = [&](const std::string& name, const std::filesystem::path& spill) {
-    OutputFiles files({.force = true});
-    const StreamOptions options{.need_labels = true, .weights = true};
-    const auto read = [&](const std::filesystem::path& to) {
-      return whole_study(*model_, model_->task, DataSource::file(name), options, files, to,
-                         {});
-    };
-    const Study data = read(spill.empty() ? "" : spill.string() + ".data");
-    const Explanation found = explain(*model_, data, read(spill), {}, {});
+    ExplainOptions options;
+    options.spill = !spill.empty();
+    options.beside = spill;
+    const DataSource file = DataSource::file(name);
+    const Explanation found = explain(model, file, file, options, {});
     EXPECT_TRUE(found.change == memory.change) << name;
     std::string other;
     found.write_csv([&](std::string_view part) { other += part; }, {});

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
-#include "fmd/data/attribute.h"
-#include "fmd/metrics/flip_tally.h"
-#include "fmd/metrics/tally.h"
+#include "fmd/formats/model_source.h"
 #include "fmd/pipeline/match_plan.h"
+#include "fmd/pipeline/read.h"
 #include "fmd/pipeline/score_files.h"
-#include "fmd/pipeline/slope.h"
+#include "fmd/pipeline/source.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/report/audit_report.h"
+#include "fmd/report/previous_audit.h"
 
 namespace fmd {
 
@@ -28,44 +28,23 @@ struct AuditOptions {
   bool include_rows = false;  // groups and labels under kMaskedRows rows may be compared
   Index neighbours = 0;       // k of consistency and flip test; 0 = not measured. Cost:
                               // rows^2
+  TaskChanges task = {};      // of the model's task
+  // What to compare with. A previous model scores the same rows, and changes are paired by
+  // row. Both: the audit must be of that model.
+  std::optional<PreviousAudit> previous = std::nullopt;
+  const ModelSource* previous_model = nullptr;
 };
 
-struct AuditedAttribute {
-  const Attribute* attribute = nullptr;  // of the same rows as `scored`
-  Reads reads = Reads::unknown;
-  std::optional<PairScores> pairs;
-  PairKind pairs_kind = PairKind::flip;
-  std::optional<SlopeReport> slope;
-  std::optional<Distortion> distortion = std::nullopt;
-  const MatchPlan* match = nullptr;  // matched pairs; see `matching` for their columns
-  MatchInput matching = {};
-};
-
-// Tallies of one attribute. Its groups are counted in the tally of all rows.
-struct TalliedAttribute {
-  const Attribute* attribute = nullptr;  // its codes are not used
-  Reads reads = Reads::unknown;
-  std::optional<FlipTally> flips;
-  PairKind pairs_kind = PairKind::flip;
-  std::optional<SlopeReport> slope;
-  std::optional<MatchReport> match;
-};
-
-// The plan for these attributes: codes are those of Attribute::group.
-[[nodiscard]] TallyPlan audit_plan(const Task& task,
-                                   const std::vector<const Attribute*>& attributes,
-                                   bool labelled, const AuditOptions& options);
-
-// The audit of rows that were counted, in one part or in many. Every figure of an audit is
-// computed here. Attribute a of the tally's plan is attributes[a].
-[[nodiscard]] AuditReport audit_tallies(const Tally& tally, const Task& task,
-                                        const std::vector<TalliedAttribute>& attributes,
-                                        const AuditOptions& options, const Exec& exec);
-
-// The audit of rows that any model scored.
-[[nodiscard]] AuditReport audit_scores(const Scored& scored, const Task& task,
-                                       const std::vector<AuditedAttribute>& attributes,
-                                       const AuditOptions& options, const Exec& exec);
+// Bias per attribute and intersection, with intervals, the verdict on the task's limits,
+// and what changed. Rows are read block by block, in memory that does not grow with them.
+// Given and matched pairs, neighbours and a previous model look across blocks: for these
+// all rows are read. Scores of another program are a model too: see ScoresSource. The bits
+// do not depend on how the rows came, except the intervals of means and flip gaps of more
+// than 200,000 rows (see Tally). Throws what reading and scoring throw; Error(bad_option)
+// when no attribute is named, and for a previous model of scores; Error(wrong_model) for a
+// previous model of other classes, and a previous audit of another model.
+[[nodiscard]] AuditReport audit(const ModelSource& model, const DataSource& data,
+                                const AuditOptions& options, const Exec& exec);
 
 // The pairs of every attribute that the model reads, of the kind that the task names (flip
 // | given:FILE).
@@ -75,8 +54,9 @@ struct TalliedAttribute {
                                                                 std::span<const Index> rows,
                                                                 const Exec& exec);
 
-// Scores and pairs of a model on a study, then audit_scores. `pairs` come from
-// make_pairs(), `matches` from make_matches(); matches are made here when null.
+// The audit of rows that are in memory as the model sees them, for work that needs them
+// again. `pairs` come from make_pairs(), `matches` from make_matches(); matches are made
+// here when null.
 [[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
                                       const std::vector<std::optional<StudyPairs>>& pairs,
                                       const AuditOptions& options, const Exec& exec,

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
-#include "fmd/model/model.h"
+#include "fmd/formats/model_source.h"
+#include "fmd/pipeline/read.h"
+#include "fmd/pipeline/source.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/report/explain_report.h"
 
@@ -30,6 +32,12 @@ struct ExplainOptions {
   // are 0 and -1.
   double eta = 0, lambda = -1;
   std::filesystem::path cache;  // folder for factors; empty = none is kept
+  Index layers = 1;       // of a network: how many top layers are explained, see cut_layers
+  TaskChanges task = {};  // of the model's task
+  // Features in a temporary file instead of memory; always for files over 256 MB. It stands
+  // beside `beside`, or in the folder for temporary files where that is empty.
+  bool spill = false;
+  std::filesystem::path beside = {};
 };
 
 struct Explanation {
@@ -42,13 +50,14 @@ struct Explanation {
   void write_csv(const std::function<void(std::string_view)>& sink, const Exec& exec) const;
 };
 
-// Which rows of `train` (with its weights in F) the gaps of `model` on `data` come from.
+// Which rows of `train` (with its weights in F) the gaps of a model on `data` come from.
 // Both need labels and the attributes of the model's task. The pairs of a measure are
-// made slice by slice. Beyond the features, which can be mapped (see whole_study), about
-// 50 bytes are held for a training row. Throws Error(attribute_not_read) for a flip
-// measure of an attribute that the model does not read, Error(bad_option) for unknown
-// measures and attributes, and what reading, encoding and influence() throw.
-[[nodiscard]] Explanation explain(const Model& model, const Study& data, Study train,
-                                  const ExplainOptions& options, const Exec& exec);
+// made slice by slice. Beyond the features, which can be mapped, about 50 bytes are held
+// for a training row. Throws Error(attribute_not_read) for a flip measure of an attribute
+// that the model does not read, Error(bad_option) for unknown measures and attributes, and
+// what reading, encoding and influence() throw.
+[[nodiscard]] Explanation explain(const ModelSource& model, const DataSource& data,
+                                  const DataSource& train, const ExplainOptions& options,
+                                  const Exec& exec);
 
 }  // namespace fmd

@@ -11,6 +11,16 @@
 
 namespace fmd {
 
+// What task.toml and flags say about a task. Flags count more.
+struct TaskChanges {
+  TaskOverrides file = {}, flags = {};
+  InputFiles inputs = {};  // that the model's inputs are made of
+};
+
+// The task of a model with the changes. Throws what merge() throws; Error(bad_option) for
+// changes that only training can make.
+[[nodiscard]] Task complete_task(Task task, const TaskChanges& changes);
+
 // How to read the columns that the task knows. Labels and ids are names even when they look
 // like numbers.
 [[nodiscard]] CsvOptions csv_options(const Task& task);

@@ -7,10 +7,12 @@
 #include "fmd/core/bytes.h"
 #include "fmd/core/exec.h"
 #include "fmd/data/attribute.h"
-#include "fmd/data/csv.h"
+#include "fmd/formats/model_source.h"
 #include "fmd/metrics/scored.h"
 #include "fmd/pipeline/fisher.h"
+#include "fmd/pipeline/read.h"
 #include "fmd/pipeline/scan_comparisons.h"
+#include "fmd/pipeline/source.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/report/scan_report.h"
 
@@ -27,6 +29,7 @@ struct ScanOptions {
   Index most_numbers = 10;           // a number with more is divided into quantiles
   Index quantiles = 4;
   bool include_rows = false;  // groups and labels under kMaskedRows rows may be compared
+  TaskChanges task = {};      // of the model's task
 };
 
 // First look at the rows, block after block: which columns divide them into few groups.
@@ -84,21 +87,13 @@ struct ScanFlips {
                                    const std::vector<Attribute>& attributes,
                                    const Exec& exec);
 
-// Both throw Error(bad_option) when no class is favourable, Error(bad_data) when no column
-// divides the rows.
-[[nodiscard]] ScanReport scan_model(const Model& model, const Study& study,
-                                    const ScanOptions& options, const Exec& exec);
-[[nodiscard]] ScanReport scan_files(const Table& scores, const Scored& scored,
-                                    const Task& task, const ScanOptions& options,
-                                    const Exec& exec);
-
-// The same for files of any size, block by block, to the same bits. The first look drops a
+// Which columns go with the answers of a model, or with scores of another program (see
+// ScoresSource). The rows are looked at twice, block by block. The first look drops a
 // column as soon as it has more than 256 values, and begins again without it. So memory
-// grows neither with the rows nor with the names and numbers of people.
-[[nodiscard]] ScanReport scan_model_file(const Model& model, const std::string& file,
-                                         const ScanOptions& options, const Exec& exec);
-[[nodiscard]] ScanReport scan_score_file(const std::string& file, const CsvOptions& csv,
-                                         const Task& task, const ScanOptions& options,
-                                         const Exec& exec);
+// grows neither with the rows nor with the names and numbers of people. Throws
+// Error(bad_option) when no class is favourable, Error(bad_data) when no column divides the
+// rows.
+[[nodiscard]] ScanReport scan(const ModelSource& model, const DataSource& data,
+                              const ScanOptions& options, const Exec& exec);
 
 }  // namespace fmd

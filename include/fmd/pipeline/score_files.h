@@ -1,51 +1,44 @@
 #pragma once
 
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "fmd/core/exec.h"
-#include "fmd/data/csv.h"
+#include "fmd/formats/model_source.h"
 #include "fmd/metrics/scored.h"
-#include "fmd/report/audit_report.h"
+#include "fmd/pipeline/read.h"
+#include "fmd/pipeline/source.h"
 
-// Files of rows that another program scored, and their audit: whole tables, or files of any
-// size block by block.
 namespace fmd {
 
-struct AuditOptions;
-class TableStream;
-
-// Probabilities, answers and labels of rows that another program scored. `scores` has the
-// columns that audit_files() reads.
+// Probabilities, answers and labels of rows that another program scored. `scores` has a
+// column p (or score) of the positive class, or p_<class> for each class, and the columns
+// of label and attributes.
 [[nodiscard]] Scored read_scores(const Table& scores, const Task& task);
 
-// Scores made by another program. `scores` has a column p (or score) of the positive class,
-// or p_<class> for each class, and the columns of label and attributes. `pairs`, when not
-// null, was made by `fmd pairs` and has the same probability columns.
-[[nodiscard]] AuditReport audit_files(const Table& scores, const Table* pairs,
-                                      const Task& task, const AuditOptions& options,
-                                      const Exec& exec);
+// Scores of another program as a model: its answers are columns of DATA (see read_scores),
+// and its link is the identity. audit and scan take it like any other. It has no
+// parameters: with_theta() throws Error(unsupported).
+class ScoresSource final : public ModelSource {
+ public:
+  // pairs: rows that `fmd pairs` made, with the same probability columns, in any order.
+  // types: kinds of columns that the task does not tell.
+  explicit ScoresSource(Task task, std::optional<DataSource> pairs = std::nullopt,
+                        std::map<std::string, ColumnKind> types = {});
+  [[nodiscard]] const Model& model() const override { return model_; }
+  [[nodiscard]] std::unique_ptr<ModelSource> with_theta(const Vector& theta) const override;
 
-// A file of scores, or of scored pairs, with only those columns that the audit reads.
-// Throws Error(missing_column) for a column that is not there.
-[[nodiscard]] TableStream open_scores(const std::string& file, CsvOptions csv,
-                                      const Task& task, const AuditOptions& options,
-                                      const Exec& exec);
-[[nodiscard]] TableStream open_pair_scores(const std::string& file, CsvOptions csv,
-                                           const Task& task, const Exec& exec);
+ private:
+  Model model_;
+};
 
-// The labels that a file has, each once, for label_classes(): a table with the one column.
-[[nodiscard]] Table read_label_values(const std::string& file, CsvOptions csv,
-                                      const std::string& label, const Exec& exec);
-
-// Whether pairs that `fmd pairs` made come in order of their rows, attribute by attribute.
-// Then they can be read beside the scores. Reads `pairs` once.
-[[nodiscard]] bool in_order(TableStream& pairs);
-
-// audit_files() of files of any size, in constant memory and to the same bits. The scores
-// are read twice, and once more beside the pairs for each attribute. pairs: null, or a
-// stream that is in_order(). Throws what audit_files() throws.
-[[nodiscard]] AuditReport audit_file_streams(TableStream& scores, TableStream* pairs,
-                                             const Task& task, const AuditOptions& options,
-                                             const Exec& exec);
+// The same, with the task that task.toml and flags describe. Classes that they do not name
+// are the values of the label column; without a label, "no" and `positive` ("yes"). Throws
+// Error(missing_column) for a label that is not there.
+[[nodiscard]] ScoresSource open_scores(const DataSource& scores,
+                                       std::optional<DataSource> pairs,
+                                       const TaskChanges& changes, const Exec& exec);
 
 }  // namespace fmd

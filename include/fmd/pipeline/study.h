@@ -75,8 +75,8 @@ struct StudyPairs {
 // Flip pairs of the given rows (all when empty). Throws Error(attribute_not_read),
 // Error(bad_data) when no row has the attribute.
 [[nodiscard]] StudyPairs make_flip_pairs(const Model& model, const Study& study,
-                                         std::size_t attribute,
-                                         std::span<const Index> rows);
+                                         std::size_t attribute, std::span<const Index> rows,
+                                         const Exec& exec = {});
 // Pairs of the study's rows with the rows of another table that have the same id.
 [[nodiscard]] StudyPairs make_given_pairs(const Model& model, const Study& study,
                                           std::size_t attribute, const Table& given,
