@@ -26,11 +26,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       return a;
     });
   }
-  (void)fuzz::accepted([&] {
-    const auto X = file->features(0, note.rows);
+  const auto read_all = [&](const std::unique_ptr<Features>& X) {
     Scratch scratch;
     Index rows = 0;
-    for (Index b = 0; b < block_count(X->rows()); ++b) {
+    for (Index b = 0; X != nullptr && b < block_count(X->rows()); ++b) {
       const FeatureBlock block = X->block(b, scratch);
       rows += block.rows;
       if (!block.sparse()) continue;
@@ -38,6 +37,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         fuzz::require(column >= 0 && column < note.cols, "a column is one");
     }
     return rows;
-  });
+  };
+  (void)fuzz::accepted([&] { return read_all(file->features(0, note.rows)); });
+  for (std::size_t k = 0; k < note.attributes.size(); ++k)
+    (void)fuzz::accepted([&] { return read_all(file->flips(k, 0, note.rows)); });
   return 0;
 }

@@ -101,6 +101,10 @@ inline void check_flips(const Backbone& backbone, const Table& table, const Feat
   const SeenFeatures flipped = see(*made), own = see(X).pick(plan.row);
   EXPECT_TRUE(flipped == see(*backbone.features(there, {}, {})))
       << "flipped() must be features() of the changed rows";
+  ThreadPool pool(4);
+  EXPECT_TRUE(see(*backbone.flipped(&inputs, X, attribute, plan, {.pool = &pool})) ==
+              flipped)
+      << "threads must not change a bit";
   if (!backbone.inputs().reads(attribute)) {
     EXPECT_TRUE(flipped == own) << "a column that is not read changes no feature";
   }
