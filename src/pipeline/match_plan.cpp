@@ -210,13 +210,18 @@ void take(const std::vector<Made>& made, const MatchSpace& space, MatchPlan& pla
     if (lost[outcome] > 0) plan.unmatched.emplace_back(words, lost[outcome]);
 }
 
-// Rows are matched by columns. Above frozen layers there are no columns.
-void require_columns(const Model& model, const AttributeSpec& spec) {
-  if (head_on_columns(model)) return;
-  throw Error(ErrorKind::unsupported,
-              fmt::format("{}: matched pairs cannot be used on a network's upper layers",
-                          spec.name),
-              "use flips or given pairs, or change all layers");
+// Partners differ in the attribute: features that it went into cannot tell who is near.
+// Above frozen layers nobody knows which those are.
+void require_columns(const Model& model, const AttributeSpec& spec,
+                     const Attribute& attribute) {
+  if (head_on_columns(model) || match_by(spec) == "overlap" ||
+      !model.backbone->inputs().reads(attribute))
+    return;
+  throw Error(
+      ErrorKind::unsupported,
+      fmt::format("{}: matched pairs cannot be used on a network's upper layers",
+                  spec.name),
+      "use flips or given pairs, match by overlap of columns, or change all layers");
 }
 
 }  // namespace
@@ -271,7 +276,7 @@ MatchPlan match_plan(const Table& table, const Task& task, const Attribute& attr
 
 MatchInput match_input(const Model& model, const Study& study, const Task& task,
                        std::size_t attribute) {
-  require_columns(model, task.attributes[attribute]);
+  require_columns(model, task.attributes[attribute], study.attributes[attribute]);
   MatchInput input;
   input.table = &study.table;
   input.y = study.y;

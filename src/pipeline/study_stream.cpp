@@ -53,7 +53,8 @@ struct StudyStream::State {
   void open(const std::string& name) {
     source = name;
     if (is_features(name)) return open_features(name);
-    if (name.starts_with("data:") || !options.groups.file.empty() || options.whole)
+    if (name.starts_with("data:") || !options.groups.file.empty() || options.whole ||
+        !model.backbone->inputs().tensors.empty())  // which do not come in blocks
       return open_memory(name);
     CsvOptions csv = table_options(model, task);
     csv.keep = needed_columns(model, task, options);
