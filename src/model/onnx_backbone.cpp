@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/index.h"
+#include "data/images/image.h"
 #include "fmd/core/bytes.h"
 #include "fmd/core/file.h"
 #include "fmd/core/safe_text.h"
@@ -19,40 +20,6 @@ namespace {
 
 constexpr std::int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kText = 8, kDouble = 11;
 constexpr Index kMostBatch = 256, kBatchNumbers = 65536;
-
-// One input of one batch, in the type that the model reads.
-struct BatchTensor {
-  std::vector<std::int64_t> shape;
-  std::vector<float> floats;
-  std::vector<double> doubles;
-  std::vector<std::int32_t> ints;
-  std::vector<std::int64_t> longs;
-  std::vector<std::string> texts;
-  std::vector<const char*> pointers;
-
-  [[nodiscard]] FmdOnnxTensor view(const OnnxInput& input) {
-    FmdOnnxTensor t{.name = input.name.c_str(),
-                    .type = input.type,
-                    .rank = static_cast<std::int32_t>(shape.size()),
-                    .shape = shape.data(),
-                    .data = nullptr,
-                    .size = 0};
-    const auto numbers = [&](const auto& values) {
-      t.data = values.data();
-      t.size = values.size() * sizeof(values[0]);
-    };
-    if (input.type == kFloat) numbers(floats);
-    if (input.type == kDouble) numbers(doubles);
-    if (input.type == kInt32) numbers(ints);
-    if (input.type == kInt64) numbers(longs);
-    if (input.type == kText) {
-      for (const std::string& text : texts) pointers.push_back(text.c_str());
-      t.data = pointers.data();
-      t.size = pointers.size();
-    }
-    return t;
-  }
-};
 
 bool is_number(std::int32_t type) {
   return type == kFloat || type == kDouble || type == kInt32 || type == kInt64;
@@ -102,7 +69,61 @@ const Column& typed_column(const Table& table, const std::string& name, bool tex
   return column;
 }
 
+// Without a word: the one input with four dimensions is the image that column "file" names.
+std::vector<InputSpec> plain_image(const std::vector<OnnxInput>& inputs) {
+  std::vector<InputSpec> specs;
+  for (const OnnxInput& input : inputs)
+    if (input.dims.size() == 4) {
+      specs.push_back({.name = input.name, .image = "file"});
+      if (input.dims[1] == 1 || input.dims[3] == 1) specs.back().channels = "gray";
+    }
+  return specs;
+}
+
 }  // namespace
+
+// One input of one batch, in the type that the model reads.
+struct OnnxBatch {
+  std::vector<std::int64_t> shape;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  std::vector<std::int32_t> ints;
+  std::vector<std::int64_t> longs;
+  std::vector<std::string> texts;
+  std::vector<const char*> pointers;
+
+  // Makes room for `count` numbers of this type, taken from floats.
+  void take(const std::vector<float>& from, std::int32_t type) {
+    if (type == kFloat) floats = from;
+    if (type == kDouble) doubles.assign(from.begin(), from.end());
+    if (type == kInt32)
+      for (const float v : from) ints.push_back(static_cast<std::int32_t>(v));
+    if (type == kInt64)
+      for (const float v : from) longs.push_back(static_cast<std::int64_t>(v));
+  }
+  [[nodiscard]] FmdOnnxTensor view(const OnnxInput& input) {
+    FmdOnnxTensor t{.name = input.name.c_str(),
+                    .type = input.type,
+                    .rank = static_cast<std::int32_t>(shape.size()),
+                    .shape = shape.data(),
+                    .data = nullptr,
+                    .size = 0};
+    const auto numbers = [&](const auto& values) {
+      t.data = values.data();
+      t.size = values.size() * sizeof(values[0]);
+    };
+    if (input.type == kFloat) numbers(floats);
+    if (input.type == kDouble) numbers(doubles);
+    if (input.type == kInt32) numbers(ints);
+    if (input.type == kInt64) numbers(longs);
+    if (input.type == kText) {
+      for (const std::string& text : texts) pointers.push_back(text.c_str());
+      t.data = pointers.data();
+      t.size = pointers.size();
+    }
+    return t;
+  }
+};
 
 // The opened library; the first call of features() opens it.
 struct OnnxBackbone::Session {
@@ -162,10 +183,14 @@ OnnxBackbone::OnnxBackbone(OnnxPart part)
 
 std::shared_ptr<const Backbone> OnnxBackbone::with_inputs(
     const std::vector<InputSpec>& specs, const InputFiles& files) const {
-  if (!files.images.empty())
-    bad_input(part_->source, "--images: no input is an image", "leave --images out");
   auto made = std::make_shared<OnnxBackbone>(*this);
-  made->bind(specs);
+  made->bind(specs.empty() && !files.images.empty() ? plain_image(part_->inputs) : specs);
+  const bool pictures = std::any_of(made->bound_.begin(), made->bound_.end(),
+                                    [](const Bound& b) { return !b.spec.image.empty(); });
+  if (!files.images.empty() && !pictures)
+    bad_input(part_->source, "--images: no input is an image", "leave --images out");
+  if (!files.images.empty())
+    made->images_ = std::make_shared<const ImageFiles>(files.images);
   if (!specs.empty() && made->bound_.empty())
     bad_input(part_->source, made->unbound_, "write one [[inputs]] for each in task.toml");
   return made;
@@ -217,6 +242,67 @@ void OnnxBackbone::bind_one(const OnnxInput& input, const InputSpec& spec) {
                           "ONNX's types)",
                           safe_text(input.name), input.type),
               "export the model with float32 inputs");
+  if (!spec.image.empty()) {
+    bound_.push_back(bind_image(input, spec));
+  } else if (!spec.tensor.empty()) {
+    Bound made{spec, {}, true};
+    if (!input.dims.empty()) made.shape.assign(input.dims.begin() + 1, input.dims.end());
+    schema_.tensors.push_back(input.name);
+    bound_.push_back(std::move(made));
+  } else {
+    bound_.push_back(bind_columns(input, spec));
+  }
+}
+
+void OnnxBackbone::add_column(const std::string& name, ColumnKind kind) {
+  if (!schema_.reads(name)) schema_.columns.push_back({name, kind, {}, true});
+}
+
+// The shape tells where the channels stand: 3 x 64 x 64 or 64 x 64 x 3.
+OnnxBackbone::Bound OnnxBackbone::bind_image(const OnnxInput& input,
+                                             const InputSpec& spec) {
+  const Index channels = spec.channels == "gray" ? 1 : 3;
+  if (input.type != kFloat || input.dims.size() != 4)
+    bad_input(part_->source,
+              fmt::format("its input \"{}\" ({}) is not an image: that needs float32 and "
+                          "four dimensions",
+                          safe_text(input.name), shape_words(input.dims)),
+              "give columns or a tensor for it");
+  const bool first = input.dims[1] == channels, last = input.dims[3] == channels;
+  if (!first && !last)
+    bad_input(part_->source,
+              fmt::format("its input \"{}\" ({}) does not take {} channels",
+                          safe_text(input.name), shape_words(input.dims), channels),
+              "set channels to rgb, bgr or gray");
+  Bound made{spec, {}, first};
+  std::vector<Index> sides = first ? std::vector<Index>{input.dims[2], input.dims[3]}
+                                   : std::vector<Index>{input.dims[1], input.dims[2]};
+  std::vector<Index> wanted = spec.crop;
+  if (wanted.empty() && spec.size.size() == 2) wanted = spec.size;
+  if (wanted.size() == 1) wanted.push_back(wanted[0]);
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (sides[k] < 0 && wanted.size() == 2) sides[k] = wanted[k];
+    if (sides[k] < 0)
+      bad_input(
+          part_->source,
+          fmt::format("its input \"{}\" takes images of any size", safe_text(input.name)),
+          "say which: size = [height, width] in [[inputs]]");
+    if (wanted.size() == 2 && wanted[k] != sides[k])
+      bad_input(
+          part_->source,
+          fmt::format("its input \"{}\" takes images of {} x {}, [[inputs]] makes {} x "
+                      "{}",
+                      safe_text(input.name), sides[0], sides[1], wanted[0], wanted[1]),
+          "change size and crop");
+  }
+  made.shape = first ? std::vector<Index>{channels, sides[0], sides[1]}
+                     : std::vector<Index>{sides[0], sides[1], channels};
+  add_column(spec.image, ColumnKind::category);
+  return made;
+}
+
+OnnxBackbone::Bound OnnxBackbone::bind_columns(const OnnxInput& input,
+                                               const InputSpec& spec) {
   const Index wanted = row_size(input), given = std::ssize(spec.columns);
   const std::size_t rank = input.dims.size();
   const bool open = rank == 2 && input.dims[1] < 0;
@@ -228,18 +314,15 @@ void OnnxBackbone::bind_one(const OnnxInput& input, const InputSpec& spec) {
                           shape_words({input.dims.begin() + (rank > 0), input.dims.end()}),
                           given),
               "name one column for each number, in the model's order");
-  Bound made{spec, {}};
+  Bound made{spec, {}, true};
   if (open) {
     made.shape = {given};
   } else if (rank > 0) {
     made.shape.assign(input.dims.begin() + 1, input.dims.end());
   }
-  for (const std::string& name : spec.columns) {
-    if (schema_.reads(name)) continue;
-    schema_.columns.push_back(
-        {name, input.type == kText ? ColumnKind::category : ColumnKind::number, {}, true});
-  }
-  bound_.push_back(std::move(made));
+  for (const std::string& name : spec.columns)
+    add_column(name, input.type == kText ? ColumnKind::category : ColumnKind::number);
+  return made;
 }
 
 Hash OnnxBackbone::hash() const {
@@ -260,6 +343,13 @@ Hash OnnxBackbone::hash() const {
   for (const Bound& b : bound_) {
     all.put_text(b.spec.name);
     for (const std::string& column : b.spec.columns) all.put_text(column);
+    if (b.spec.image.empty()) continue;
+    all.put_text(b.spec.channels);
+    all.put_array(std::span<const Index>(b.spec.size));
+    all.put_array(std::span<const Index>(b.spec.crop));
+    all.put(b.spec.scale);
+    all.put_array(std::span<const double>(b.spec.mean));
+    all.put_array(std::span<const double>(b.spec.std));
   }
   return sha256(all.take());
 }
@@ -270,44 +360,99 @@ Index OnnxBackbone::batch_rows() const {
   for (std::size_t k = 0; k < bound_.size(); ++k) {
     const OnnxInput& input = part_->inputs[k];
     if (!input.dims.empty() && input.dims[0] > 0) return input.dims[0];
-    widest = std::max(widest, bound_[k].size());
+    widest = std::max(widest, std::abs(bound_[k].size()));
   }
   return std::clamp(kBatchNumbers / widest, Index{8}, kMostBatch);
 }
 
-void OnnxBackbone::run_batch(const Session* session, const Inputs& inputs,
-                             std::span<const Index> rows, float* into) const {
-  const Table& table = *inputs.table;
-  std::vector<BatchTensor> batch(bound_.size());
-  const auto count = std::ssize(rows);
-  for (std::size_t k = 0; k < bound_.size(); ++k) {
-    const OnnxInput& input = part_->inputs[k];
-    BatchTensor& t = batch[k];
-    if (!input.dims.empty()) t.shape.push_back(count);
-    t.shape.insert(t.shape.end(), bound_[k].shape.begin(), bound_[k].shape.end());
-    const bool text = input.type == kText;
+void OnnxBackbone::fill_images(const Bound& bound, const Table& table,
+                               std::span<const Index> rows, const FmdImages& decoder,
+                               OnnxBatch& into) const {
+  const Column& column = typed_column(table, bound.spec.image, true);
+  into.floats.resize(rows.size() * at(bound.size()));
+  const Index height = bound.shape[bound.planes ? 1 : 0];
+  const Index width = bound.shape[bound.planes ? 2 : 1];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    float* to = into.floats.data() + i * at(bound.size());
+    if (i > 0 && rows[i] == rows[i - 1]) {  // a row that fills the batch
+      std::copy_n(to - bound.size(), bound.size(), to);
+      continue;
+    }
+    const std::string name = column.text(rows[i]);
+    try {
+      const Image image =
+          prepared(decode_image(decoder, images_->read(name), name), bound.spec, name);
+      if (image.height != height || image.width != width)
+        throw Error(ErrorKind::bad_data,
+                    fmt::format("image \"{}\" is {} x {}, the model takes {} x {}",
+                                safe_text(name), image.height, image.width, height, width),
+                    fmt::format("write size = [{}, {}] in [[inputs]]", height, width));
+      image_numbers(image, bound.spec, bound.planes, to);
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("{}: {}", table.where(rows[i]), error.what()),
+                  error.hint());
+    }
+  }
+}
+
+void OnnxBackbone::fill(std::size_t k, const Table& table, std::span<const Index> rows,
+                        const FmdImages* decoder, OnnxBatch& into) const {
+  const OnnxInput& input = part_->inputs[k];
+  const Bound& bound = bound_[k];
+  std::vector<Index> shape = bound.shape;
+  const bool text = input.type == kText;
+  if (!bound.spec.image.empty()) {
+    fill_images(bound, table, rows, *decoder, into);
+  } else if (!bound.spec.tensor.empty()) {
+    const TensorColumn& tensor = Inputs(table).tensor(input.name);
+    bool fits = tensor.shape.size() == shape.size();
+    for (std::size_t d = 0; fits && d < shape.size(); ++d)
+      fits = shape[d] < 0 || shape[d] == tensor.shape[d];
+    if (!fits)
+      bad_input(
+          part_->source,
+          fmt::format("its input \"{}\" takes {} for each row, the tensor has {}",
+                      safe_text(input.name), shape_words(shape), shape_words(tensor.shape)),
+          "give a tensor of the model's shape");
+    shape = tensor.shape;
+    std::vector<float> values(rows.size() * at(tensor.size()));
+    tensor.read(rows, values.data());
+    into.take(values, input.type);
+  } else {
     std::vector<const Column*> columns;
-    for (const std::string& name : bound_[k].spec.columns)
+    for (const std::string& name : bound.spec.columns)
       columns.push_back(&typed_column(table, name, text));
+    const bool whole = input.type == kInt32 || input.type == kInt64;
     for (const Index row : rows) {
       for (const Column* column : columns) {
         if (text) {
-          t.texts.push_back(column->text(row));
+          into.texts.push_back(column->text(row));
           continue;
         }
-        const double value =
-            cell_number(table, *column, row, input.type == kInt32 || input.type == kInt64);
-        if (input.type == kFloat) t.floats.push_back(static_cast<float>(value));
-        if (input.type == kDouble) t.doubles.push_back(value);
-        if (input.type == kInt32) t.ints.push_back(static_cast<std::int32_t>(value));
-        if (input.type == kInt64) t.longs.push_back(static_cast<std::int64_t>(value));
+        const double value = cell_number(table, *column, row, whole);
+        if (input.type == kFloat) into.floats.push_back(static_cast<float>(value));
+        if (input.type == kDouble) into.doubles.push_back(value);
+        if (input.type == kInt32) into.ints.push_back(static_cast<std::int32_t>(value));
+        if (input.type == kInt64) into.longs.push_back(static_cast<std::int64_t>(value));
       }
     }
   }
+  if (!input.dims.empty()) into.shape.push_back(std::ssize(rows));
+  into.shape.insert(into.shape.end(), shape.begin(), shape.end());
+}
+
+void OnnxBackbone::run_batch(const Session* session, const FmdImages* decoder,
+                             const Inputs& inputs, std::span<const Index> rows,
+                             float* into) const {
+  std::vector<OnnxBatch> batch(bound_.size());
+  const auto count = std::ssize(rows);
+  for (std::size_t k = 0; k < bound_.size(); ++k)
+    fill(k, *inputs.table, rows, decoder, batch[k]);
   const Index numbers = count * part_->cols;
   if (session == nullptr) {  // the head reads the input itself
-    const BatchTensor& t = batch.at(0);
+    const OnnxBatch& t = batch.at(0);
     const auto copy = [&](const auto& values) {
+      require_size("model", "input", std::ssize(values), numbers);
       for (Index i = 0; i < numbers; ++i) into[i] = static_cast<float>(values.at(at(i)));
     };
     switch (part_->inputs[0].type) {
@@ -334,6 +479,22 @@ void OnnxBackbone::run_batch(const Session* session, const Inputs& inputs,
         "check that the model takes inputs of this shape: fmd model FILE");
 }
 
+// Null where no input is an image.
+const FmdImages* OnnxBackbone::image_decoder(const Exec& exec) const {
+  if (std::none_of(bound_.begin(), bound_.end(),
+                   [](const Bound& b) { return !b.spec.image.empty(); }))
+    return nullptr;
+  if (!images_)
+    throw Error(ErrorKind::bad_option,
+                fmt::format("{}: the model reads images, and nothing says where they are",
+                            part_->source),
+                "name the folder or the tar file: --images DIR");
+  return static_cast<const FmdImages*>(
+      open_backend("images", kFmdImagesVersion, exec.backends,
+                   fmt::format("{}: a model of images", part_->source),
+                   "build fmd where libjpeg and libpng are installed"));
+}
+
 std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
                                                  std::span<const Index> rows,
                                                  const Exec& exec) const {
@@ -351,6 +512,7 @@ std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
     session_->open(*part_, exec);
     session = session_.get();
   }
+  const FmdImages* decoder = image_decoder(exec);
   const Index count = std::ssize(rows), size = batch_rows(), width = part_->cols;
   std::vector<float> values(at(count * width));
   std::atomic<Index> done = 0;
@@ -359,10 +521,10 @@ std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
     std::vector<Index> batch(rows.begin() + first, rows.begin() + first + here);
     batch.resize(at(size), batch.back());
     if (here == size) {
-      run_batch(session, inputs, batch, values.data() + first * width);
+      run_batch(session, decoder, inputs, batch, values.data() + first * width);
     } else {
       std::vector<float> padded(at(size * width));
-      run_batch(session, inputs, batch, padded.data());
+      run_batch(session, decoder, inputs, batch, padded.data());
       std::copy_n(padded.begin(), here * width, values.begin() + first * width);
     }
     exec.report("features", done += here, count);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/internal.h"
+#include "data/images/image_files.h"
+#include "data/images/images_abi.h"
 #include "fmd/model/backbone.h"
 #include "model/onnx_abi.h"
 
@@ -29,6 +31,8 @@ struct OnnxPart {
   std::vector<std::string> files;  // external data, plain names
 };
 
+struct OnnxBatch;  // one input of one batch
+
 // Features by ONNX Runtime, in batches on all threads; the library is opened by the first
 // call of features(). Batches always have the same size, so that a row's features do not
 // depend on how many rows there are.
@@ -50,22 +54,34 @@ class OnnxBackbone final : public Backbone {
  private:
   struct Session;
   void bind(const std::vector<InputSpec>& specs);
+  struct Bound;
   void bind_one(const OnnxInput& input, const InputSpec& spec);
+  [[nodiscard]] Bound bind_columns(const OnnxInput& input, const InputSpec& spec);
+  [[nodiscard]] Bound bind_image(const OnnxInput& input, const InputSpec& spec);
+  void add_column(const std::string& name, ColumnKind kind);
+  // Numbers of one input for some rows.
+  void fill(std::size_t input, const Table& table, std::span<const Index> rows,
+            const FmdImages* decoder, OnnxBatch& into) const;
+  void fill_images(const Bound& bound, const Table& table, std::span<const Index> rows,
+                   const FmdImages& decoder, OnnxBatch& into) const;
+  [[nodiscard]] const FmdImages* image_decoder(const Exec& exec) const;
   [[nodiscard]] Index batch_rows() const;
-  void run_batch(const Session* session, const Inputs& inputs, std::span<const Index> rows,
-                 float* into) const;
+  void run_batch(const Session* session, const FmdImages* decoder, const Inputs& inputs,
+                 std::span<const Index> rows, float* into) const;
 
   std::shared_ptr<const OnnxPart> part_;
   std::shared_ptr<Session> session_;  // shared by copies with other inputs
   // Of each input of the part: what it is made of, and the shape of one row.
   struct Bound {
     InputSpec spec;
-    std::vector<Index> shape;
+    std::vector<Index> shape;  // -1: known when the tensors come
+    bool planes = true;        // images: all of one channel, then the next
     [[nodiscard]] Index size() const;
   };
   std::vector<Bound> bound_;  // empty: not known yet
   std::string unbound_;       // why
   InputSchema schema_;
+  std::shared_ptr<const ImageFiles> images_;
 };
 
 }  // namespace fmd::internal

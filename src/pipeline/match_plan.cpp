@@ -210,13 +210,18 @@ void take(const std::vector<Made>& made, const MatchSpace& space, MatchPlan& pla
     if (lost[outcome] > 0) plan.unmatched.emplace_back(words, lost[outcome]);
 }
 
-// Rows are matched by columns. Above frozen layers there are no columns.
-void require_columns(const Model& model, const AttributeSpec& spec) {
-  if (head_on_columns(model)) return;
-  throw Error(ErrorKind::unsupported,
-              fmt::format("{}: matched pairs cannot be used on a network's upper layers",
-                          spec.name),
-              "use flips or given pairs, or change all layers");
+// Partners differ in the attribute: features that it went into cannot tell who is near.
+// Above frozen layers nobody knows which those are.
+void require_columns(const Model& model, const AttributeSpec& spec,
+                     const Attribute& attribute) {
+  if (head_on_columns(model) || match_by(spec) == "overlap" ||
+      !model.backbone->inputs().reads(attribute))
+    return;
+  throw Error(
+      ErrorKind::unsupported,
+      fmt::format("{}: matched pairs cannot be used on a network's upper layers",
+                  spec.name),
+      "use flips or given pairs, match by overlap of columns, or change all layers");
 }
 
 }  // namespace
@@ -278,7 +283,7 @@ MatchInput match_input(const Model& model, const Study& study, const Task& task,
   input.spec = &task.attributes[attribute];
   input.min_rows = task.min_group;
   if (scores_of(model) != nullptr) return input;  // it has no features
-  require_columns(model, task.attributes[attribute]);
+  require_columns(model, task.attributes[attribute], *input.attribute);
   input.X = study.X.get();
   if (head_on_columns(model))
     input.own_features = model.backbone->columns()->of(*input.attribute);

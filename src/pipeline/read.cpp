@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "data/columnar/npy_tensor.h"
 #include "fmd/core/error.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/table_stream.h"
@@ -76,12 +77,35 @@ Table read_named(const std::string& name, const CsvOptions& options,
   return table;
 }
 
+namespace {
+
+// The tensors that the task's [[inputs]] name, one for each row.
+void add_tensors(const Model& model, const Task& task, const std::string& name,
+                 Table& table) {
+  for (const std::string& input : model.backbone->inputs().tensors) {
+    for (const InputSpec& spec : task.inputs) {
+      if (spec.tensor.empty() || (!spec.name.empty() && spec.name != input)) continue;
+      std::filesystem::path path = spec.tensor;
+      std::string file = path.filename().string();
+      if (const std::size_t star = file.find('*'); star != std::string::npos)
+        file.replace(star, 1, std::filesystem::path(name).stem().string());
+      path.replace_filename(file);
+      table.tensors.push_back(npy_tensor(path, input, table.rows()));
+      break;
+    }
+  }
+}
+
+}  // namespace
+
 Table read_for(const Model& model, const Task& task, const std::string& name,
                const GroupsFile& groups, const std::filesystem::path& data_folder,
                const Exec& exec) {
-  return DataSource::file(name, data_folder)
-      .joined(groups)
-      .read(table_options(model, task), exec);
+  Table table = DataSource::file(name, data_folder)
+                    .joined(groups)
+                    .read(table_options(model, task), exec);
+  add_tensors(model, task, name, table);
+  return table;
 }
 
 }  // namespace fmd

@@ -52,10 +52,13 @@ struct StudyStream::State {
     source = data.name();
     if (data.is_features()) return open_features(source);
     CsvOptions csv = table_options(model, task);
-    if (options.whole || !data.in_blocks()) {
+    const bool tensors = !model.backbone->inputs().tensors.empty();  // not in blocks
+    if (options.whole || !data.in_blocks() || tensors) {
       // All columns: pairs may be joined or matched by columns that the model does not
       // read.
-      table.emplace(TableStream::of(std::make_shared<const Table>(data.read(csv, exec))));
+      Table whole = data.read(csv, exec);
+      if (tensors) add_tensors(model, task, data.name(), whole);
+      table.emplace(TableStream::of(std::make_shared<const Table>(std::move(whole))));
     } else {
       csv.keep = needed_columns(model, task, options);
       table.emplace(data.open(csv, exec));

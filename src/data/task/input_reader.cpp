@@ -66,7 +66,10 @@ InputSpec read_input(const TomlReader& reader, const toml::table& table) {
     }
   }
   const std::string wrong = input_contradiction(spec);
-  if (!wrong.empty()) reader.fail(table, "inputs", wrong);
+  if (!wrong.empty())
+    reader.fail(table, "inputs", wrong,
+                "[[inputs]] with columns = [\"age\", ...], image = \"file\" or tensor = "
+                "\"x.npy\"");
   return spec;
 }
 

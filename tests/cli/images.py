@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""A model of images from a folder and from a tar file; tensors; what is missing or damaged is named."""
+
+import csv
+import json
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zlib
+
+from skip import skip
+
+FMD = sys.argv[sys.argv.index("--fmd") + 1]
+TREE = pathlib.Path(__file__).resolve().parent.parent.parent
+MODELS = TREE / "tests/files/onnx"
+ROWS = 240
+
+
+def run(folder, *arguments, status=0):
+    done = subprocess.run([FMD, *map(str, arguments)], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == status, (arguments, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def png(pixels, height, width):
+    """The bytes of a PNG file of rows of red, green, blue."""
+    lines = b"".join(b"\0" + bytes(pixels[3 * width * r:3 * width * (r + 1)]) for r in range(height))
+
+    def chunk(kind, contents):
+        return struct.pack(">I", len(contents)) + kind + contents + struct.pack(">I", zlib.crc32(kind + contents))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
+
+
+def npy(values, shape, kind="<f4"):
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}, }}".encode()
+    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
+    code = {"<f4": "f", "<i8": "q"}[kind]
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}{code}", *values)
+
+
+def make(folder):
+    """Images of noise, whose redness goes with sex and whose brightness goes with the label."""
+    draw = random.Random(5)
+    (folder / "faces").mkdir()
+    rows, tensors = [], []
+    for i in range(ROWS):
+        sex, label = draw.randrange(2), draw.randrange(2)
+        pixels = []
+        for _ in range(64):
+            light = draw.randrange(90, 140) + 50 * label
+            pixels += [min(255, light + 60 * sex), light, light]
+        (folder / f"faces/{i}.png").write_bytes(png(pixels, 8, 8))
+        tensors.append([pixels[3 * p + c] / 255 for c in range(3) for p in range(64)])
+        rows.append([i, f"{i}.png", "fm"[sex], label])
+    with (folder / "rows.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["id", "file", "sex", "label"], *rows])
+    (folder / "rows.npy").write_bytes(npy([v for t in tensors for v in t], [ROWS, 3, 8, 8]))
+    with tarfile.open(folder / "faces.tar", "w") as tar:
+        tar.add(folder / "faces", "faces")
+    (folder / "task.toml").write_text(
+        'label = "label"\nid = "id"\n[[attributes]]\nname = "sex"\npairs = "match:cosine"\n', encoding="utf-8")
+
+
+def predict(folder, *options):
+    text = run(folder, "predict", MODELS / "pictures.onnx", "rows.csv", *options).stdout.splitlines()[1:]
+    return [[float(p) for p in line.split(",")[2:]] for line in text]
+
+
+def ways(folder):
+    """The same answers from a folder, a tar file and tensors."""
+    first = predict(folder, "--images", "faces")
+    assert len(first) == ROWS
+    (folder / "named.toml").write_text('[[inputs]]\nname = "image"\nimage = "file"\nsize = [8, 8]\n', encoding="utf-8")
+    assert predict(folder, "--images", "faces", "--task", "named.toml") == first
+    (folder / "tensor.toml").write_text('[[inputs]]\ntensor = "*.npy"\n', encoding="utf-8")
+    assert predict(folder, "--task", "tensor.toml") == first
+    with tarfile.open(folder / "flat.tar", "w") as tar:
+        for i in range(ROWS):
+            tar.add(folder / f"faces/{i}.png", f"{i}.png")
+    assert predict(folder, "--images", "flat.tar") == first
+    assert predict(folder, "--images", "faces", "--threads", "1") == first
+    (folder / "scaled.toml").write_text('[[inputs]]\nimage = "file"\nmean = [0.5, 0.5, 0.5]\nstd = 0.25\n',
+                                        encoding="utf-8")
+    assert predict(folder, "--images", "faces", "--task", "scaled.toml") != first
+
+
+def story(folder):
+    """Audit, features kept in a file, repair and undo of a model of images."""
+    model, task = MODELS / "pictures.onnx", ["--task", "task.toml", "--images", "faces"]
+    run(folder, "audit", model, "rows.csv", *task)
+    run(folder, "features", model, "rows.csv", *task, "-o", "rows.features")
+    kept = run(folder, "predict", model, "rows.features", *task).stdout
+    assert kept == run(folder, "predict", model, "rows.csv", *task).stdout
+    run(folder, "debias", model, "rows.csv", *task, "--best-effort", "-o", "out.onnx")
+    run(folder, "predict", "out.onnx", "rows.features", *task)  # the repaired model finds them too
+    run(folder, "verify", "out.onnx.receipt.json", "--images", "faces")
+    run(folder, "undo", "out.onnx.receipt.json", "-o", "back.onnx")
+    assert (folder / "back.onnx").read_bytes() == model.read_bytes()
+
+
+def wrong(folder):
+    """Each wrong thing gets its words."""
+    model = MODELS / "pictures.onnx"
+
+    def refused(status, words, *options):
+        done = run(folder, "predict", model, "rows.csv", *options, "-o", "no.csv", status=status)
+        assert words in done.stderr and ("hint:" in done.stderr or status == 16), (words, done.stderr)
+        assert not (folder / "no.csv").exists()
+
+    def with_image(name, contents, status, words):
+        path = folder / "faces/7.png"
+        before = path.read_bytes()
+        if contents is None:
+            path.unlink()
+        else:
+            path.write_bytes(contents)
+        refused(status, words, "--images", "faces")
+        path.write_bytes(before)
+
+    good = (folder / "faces/7.png").read_bytes()
+    with_image("missing", None, 18, "rows.csv, line 9: image \"7.png\" of faces: there is no such file")
+    with_image("cut", good[:-20], 18, "image \"7.png\": it is damaged")
+    with_image("text", b"hello", 18, "neither JPEG nor PNG")
+    with_image("empty", b"", 18, "neither JPEG nor PNG")
+    with_image("size", png([1] * 3 * 99, 9, 11), 18, "is 9 x 11, the model takes 8 x 8")
+    huge = good[:16] + struct.pack(">II", 60000, 60000) + good[24:]
+    with_image("bomb", huge[:29] + struct.pack(">I", zlib.crc32(huge[12:29])) + huge[33:], 18, "67 million pixels")
+    refused(2, "nothing says where they are", "--task", "named.toml")
+    refused(11, "absent", "--images", "absent")
+    (folder / "bad.tar").write_bytes(b"x" * 2000)
+    refused(18, "not a header of a tar file", "--images", "bad.tar")
+    for text, words in (('image = "file"\nsize = [9, 9]', "takes images of 8 x 8"),
+                        ('image = "file"\nchannels = "gray"', "does not take 1 channels"),
+                        ('image = "file"\nchannels = "cmyk"', "rgb, bgr or gray"),
+                        ('image = "file"\ncolumns = ["sex"]', "exactly one of"),
+                        ('image = "file"\nscale = 0', "above 0"),
+                        ('image = "file"\nsize = [1, 2, 3]', "[height, width]"),
+                        ('image = "file"\nsise = 3', "did you mean \"size\""),
+                        ('columns = ["id"]', "3 x 8 x 8 numbers for each row, 1 columns")):
+        (folder / "bad.toml").write_text(f"[[inputs]]\n{text}\n", encoding="utf-8")
+        refused(19, words, "--task", "bad.toml", "--images", "faces")
+    (folder / "bad.toml").write_text('[[inputs]]\nimage = "picture"\n', encoding="utf-8")
+    refused(16, "picture", "--task", "bad.toml", "--images", "faces")
+    (folder / "bad.toml").write_text('[[inputs]]\ntensor = "bad.npy"\n', encoding="utf-8")
+    for contents, status, words in ((npy([0.] * 192, [1, 3, 8, 8]), 18, "has 1 tensors, the table has 240 rows"),
+                                    (npy([0.] * ROWS, [ROWS]), 19, "the tensor has one number"),
+                                    (npy([0.] * 30, [ROWS, 3, 8, 8]), 18, "bytes are there"),
+                                    (npy([0.] * ROWS * 192, [ROWS, 8, 8, 3]), 19, "takes 3 x 8 x 8 for each row")):
+        (folder / "bad.npy").write_bytes(contents)
+        refused(status, words, "--task", "bad.toml")
+
+
+def main():
+    if not (TREE / "build/venv-onnx/bin/python").exists():
+        skip("no ONNX Runtime in build/venv-onnx", download_refused=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        make(folder)
+        ways(folder)
+        story(folder)
+        wrong(folder)
+
+
+if __name__ == "__main__":
+    main()
