@@ -15,9 +15,9 @@
 #include "fmd/model/cut.h"
 #include "fmd/model/mlp_head.h"
 #include "fmd/model/passes.h"
+#include "fmd/repair/choice.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
-#include "pipeline/repair_parts.h"
 
 namespace fmd::repro {
 namespace {
@@ -102,8 +102,8 @@ const Stage& AdultIncome::stage(Index layers) {
   const Model top = cut_layers(model_, used);
   Stage stage;
   stage.head = top.head;
-  stage.theta = top.theta;
-  stage.l2 = model_.note.l2;
+  stage.problem.theta = top.theta;
+  stage.problem.l2 = model_.note.l2;
   stage.edit = side(top, edit_);
   stage.holdout = side(top, holdout_);
   stage.report = side(top, report_);
@@ -112,11 +112,12 @@ const Stage& AdultIncome::stage(Index layers) {
   if (used == 1) {
     Study study = make_study(top, train_, top.task, true, exec_);
     stage.train = {std::shared_ptr<const Features>(std::move(study.X)), study.y};
-    stage.replaced = [this](std::span<const Index> rows) {
-      Table table = select(train_, {rows.begin(), rows.end()});
-      return std::move(side(cut_layers(model_, 1), table).pairs);
+    stage.problem.replaced = [this](std::span<const Index> rows, const Exec&) {
+      const Table table = select(train_, {rows.begin(), rows.end()});
+      return kept(std::move(side(cut_layers(model_, 1), table).pairs));
     };
   }
+  connect(stage);
   return stages_.emplace(used, std::move(stage)).first->second;
 }
 
@@ -154,14 +155,15 @@ Measured AdultIncome::solve_from_average(const std::string& id, const Settings& 
     options.mu = settings.number("mu");
     options.max_iterations = static_cast<int>(settings.count("max_iterations"));
     const Stopwatch begun;
-    candidates.push_back({solve(*all.head, all.theta, all.edit.pairs.c.rows(),
-                                all.edit.pairs.sets, options, exec_, first)
-                              .theta,
-                          fmt::format("lambda = {:.4g}", lambda)});
+    const HeadPart& edit = all.problem.edit;
+    candidates.push_back(
+        {solve(*all.head, all.problem.theta, edit.rows, edit.pairs, options, exec_, first)
+             .theta,
+         fmt::format("lambda = {:.4g}", lambda)});
     outcome.seconds = begun.seconds();
     outcome.cpu = begun.cpu();
   }
-  const std::size_t best = choose(all, candidates, rule_of(settings), exec_);
+  const std::size_t best = choose_edit(all, candidates, rule_of(settings), exec_);
   outcome.theta = candidates[best].theta;
   outcome.chosen = candidates[best].setting;
   outcome.choosing = start.seconds();
@@ -196,12 +198,9 @@ Measured AdultIncome::rival(const std::string& id, const std::string& name) {
   const Stage& last = stage(1);
   const Study study = make_study(model_, edit_, model_.task, true, exec_);
   const Attribute& attribute = study.attributes[at(study.find(attribute_))];
-  HeadProblem problem;
-  problem.head = last.head.get();
-  problem.theta = last.theta;
-  problem.l2 = last.l2;
+  HeadProblem problem = last.problem;
   problem.favorable = 1;
-  problem.repaired = {{0, PairKind::flip}};
+  problem.train.reset();
   problem.attribute_features = model_.backbone->columns()->of(attribute);
   problem.edit.rows = last.edit.rows.rows();
   problem.edit.attributes = {{attribute_, last.edit.group, 2}};
@@ -214,11 +213,11 @@ Measured AdultIncome::rival(const std::string& id, const std::string& name) {
     return score_answers(candidate.answer({side.rows.rows(), side.group}, exec_),
                          candidate.answer({side.pairs.cbar.rows(), other}, exec_), side);
   };
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < candidates.size(); ++i)
-    if (scored(candidates[i], last.holdout).accuracy >
-        scored(candidates[best], last.holdout).accuracy)
-      best = i;
+  std::vector<ChoiceFigures> figures;
+  for (const BaselineCandidate& candidate : candidates)
+    figures.push_back({scored(candidate, last.holdout).accuracy, 0});
+  const RuleStep rule[] = {{std::vector<bool>(figures.size(), true), {Prefer::accuracy}}};
+  const auto best = static_cast<std::size_t>(choose(figures, rule));
   const Score reached = scored(candidates[best], last.report);
   return {id,
           {{"accuracy", 100 * reached.accuracy},

@@ -168,7 +168,7 @@ DigitSet ColouredMnist::redrawn(int epoch) const {
                         "epoch " + std::to_string(epoch));
 }
 
-std::vector<PairSet> ColouredMnist::fresh_pairs(Index layers, int epoch) {
+std::span<const PairSet> ColouredMnist::fresh_pairs(Index layers, int epoch) {
   const DigitSet drawn = redrawn(epoch);
   fresh_ = {edit_.layers->features(drawn.own, layers, exec_),
             edit_.layers->features(drawn.other, layers, exec_), edit_.digits.label};
@@ -181,7 +181,7 @@ const Stage& ColouredMnist::stage(Index layers) {
   Stage stage;
   TopLayers top = top_layers(network_, theta_, layers);
   stage.head = top.head;
-  stage.theta = std::move(top.theta);
+  stage.problem.theta = std::move(top.theta);
   stage.edit = side(edit_, layers);
   stage.holdout = side(holdout_, layers);
   stage.report = side(report_, layers);
@@ -189,10 +189,10 @@ const Stage& ColouredMnist::stage(Index layers) {
     stage.edit_group.push_back(edit_.own.code[at(i / copies_)]);
   stage.edit_group.insert(stage.edit_group.end(), edit_.other.code.begin(),
                           edit_.other.code.end());
-  stage.redraw = [this, layers](int epoch) { return fresh_pairs(layers, epoch); };
+  stage.problem.redraw = [this, layers](int epoch) { return fresh_pairs(layers, epoch); };
   if (layers == 1) {
     stage.train = {train_layers_->features(train_colours_, 1, exec_), train_digits_.label};
-    stage.replaced = [this](std::span<const Index> rows) -> OwnedPairs {
+    stage.problem.replaced = [this](std::span<const Index> rows, const Exec&) {
       const Digits digits = select(train_digits_, rows);
       Colours as_is;
       for (const Index row : rows) {
@@ -201,10 +201,11 @@ const Stage& ColouredMnist::stage(Index layers) {
       }
       const Recolouring layers_of(network_, theta_, digits, exec_);
       const Colours other = other_colours(as_is.code, painting_, exec_.seed, "replaced");
-      return {layers_of.features(as_is, 1, exec_), layers_of.features(other, 1, exec_),
-              digits.label};
+      return kept({layers_of.features(as_is, 1, exec_), layers_of.features(other, 1, exec_),
+                   digits.label});
     };
   }
+  connect(stage);
   return stages_.emplace(layers, std::move(stage)).first->second;
 }
 
@@ -217,16 +218,17 @@ Side ColouredMnist::images(const DigitSet& set) {
 Stage ColouredMnist::untrained() {
   Stage stage;
   stage.head = std::make_shared<MlpHead>(network_);
-  stage.theta = initial_theta(network_, exec_.seed);
+  stage.problem.theta = initial_theta(network_, exec_.seed);
   once_ = make_digit_set(edit_.digits, painting_, 1, exec_.seed, "edit");
   stage.edit = images(once_);
   stage.holdout = images(holdout_);
   stage.report = images(report_);
-  stage.redraw = [this](int epoch) {
+  stage.problem.redraw = [this](int epoch) -> std::span<const PairSet> {
     redrawn_ = redrawn(epoch);
     fresh_ = std::move(images(redrawn_).pairs);
     return fresh_.sets;
   };
+  connect(stage);
   return stage;
 }
 

@@ -46,7 +46,7 @@ class ColouredMnist {
   void train(const Unit& unit);
   [[nodiscard]] Side side(const DigitSet& set, Index layers) const;
   [[nodiscard]] DigitSet redrawn(int epoch) const;  // the edit digits in new colours
-  [[nodiscard]] std::vector<PairSet> fresh_pairs(Index layers, int epoch);
+  [[nodiscard]] std::span<const PairSet> fresh_pairs(Index layers, int epoch);
   [[nodiscard]] static Side images(const DigitSet& set);  // refers to it
   // All layers, with random initial parameters.
   [[nodiscard]] Stage untrained();

@@ -13,8 +13,7 @@
 #include "fmd/influence/ranking.h"
 #include "fmd/model/loss.h"
 #include "fmd/model/passes.h"
-#include "fmd/unlearn/newton.h"
-#include "fmd/unlearn/simple.h"
+#include "fmd/repair/controls.h"
 #include "fmd/unlearn/solve.h"
 #include "fmd/unlearn/solve_adam.h"
 
@@ -73,23 +72,18 @@ SolveOptions options_of(const Settings& settings, double lambda) {
 
 Vector solve_once(const Stage& stage, const Settings& settings, double lambda,
                   const Exec& exec, const Vector& start) {
-  const std::vector<PairSet>& pairs = stage.edit.pairs.sets;
-  const Rows rows = stage.edit.pairs.c.rows();
+  const HeadPart& edit = stage.problem.edit;
   const SolveOptions options = options_of(settings, lambda);
   if (settings.word("by") != "adam")
-    return solve(*stage.head, stage.theta, rows, pairs, options, exec, start).theta;
+    return solve(*stage.head, stage.problem.theta, edit.rows, edit.pairs, options, exec,
+                 start)
+        .theta;
   SolveAdamOptions adam;
   adam.epochs = static_cast<int>(settings.count("epochs"));
   adam.batch = settings.count("batch");
   adam.learning_rate = settings.number("learning_rate");
-  std::vector<PairSet> drawn;
-  PairsOfEpoch redraw;
-  if (stage.redraw)
-    redraw = [&](int epoch) -> std::span<const PairSet> {
-      drawn = stage.redraw(epoch);
-      return drawn;
-    };
-  return solve_adam(*stage.head, stage.theta, rows, pairs, options, adam, redraw, exec)
+  return solve_adam(*stage.head, stage.problem.theta, edit.rows, edit.pairs, options, adam,
+                    stage.problem.redraw, exec)
       .theta;
 }
 
@@ -108,17 +102,17 @@ std::vector<double> row_influence(const Stage& stage, const std::string& measure
     target.data.group = stage.edit.group;
   }
   InfluenceOptions options;
-  options.curvature.l2 = stage.l2;
-  const InfluenceResult found =
-      influence(linear(stage), stage.train.rows(), stage.theta, {target}, options, exec);
+  options.curvature.l2 = stage.problem.l2;
+  const InfluenceResult found = influence(linear(stage), stage.train.rows(),
+                                          stage.problem.theta, {target}, options, exec);
   std::vector<double> change(static_cast<std::size_t>(found.change.rows()));
   for (std::size_t i = 0; i < change.size(); ++i)
     change[i] = found.change(static_cast<Index>(i), 0);
   return change;
 }
 
-NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
-                                 const Exec& exec) {
+TimedDirection remove_direction(const Stage& stage, const Settings& settings,
+                                const Exec& exec) {
   const Stopwatch start;
   const LinearHead& head = linear(stage);
   const Rows train = stage.train.rows();
@@ -126,66 +120,67 @@ NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
   const std::vector<double> change =
       row_influence(stage, measure.empty() ? "co" : measure, exec);
   const std::vector<Index> harmful = most_harmful(change, settings.count("K"));
-  const bool replace = settings.word("equation") == "8";
   CurvatureOptions curvature;
-  curvature.l2 = stage.l2;
-  const auto inverse = make_inverse_hessian(head, train, stage.theta, curvature, exec);
-  NewtonDirection direction{.step = {},
-                            .seconds = 0,
-                            .cpu = 0,
-                            .rows = static_cast<double>(train.size()),
-                            .used = std::ssize(harmful)};
+  curvature.l2 = stage.problem.l2;
+  const auto inverse =
+      make_inverse_hessian(head, train, stage.problem.theta, curvature, exec);
+  TimedDirection found{.direction = {},
+                       .seconds = 0,
+                       .cpu = 0,
+                       .rows = static_cast<double>(train.size()),
+                       .used = std::ssize(harmful)};
   Vector g;
-  if (replace) {
-    const OwnedPairs pairs = stage.replaced(harmful);
-    g = unlearn_gradient(head, stage.theta, pairs.sets, exec);
-  } else {
-    g = unlearn_gradient(head, stage.theta, Rows{train.X, train.y, {}, harmful}, exec);
-  }
-  direction.step =
-      newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta - stage.theta;
-  direction.seconds = start.seconds();
-  direction.cpu = start.cpu();
-  return direction;
+  if (settings.word("equation") == "8")
+    g = unlearn_gradient(head, stage.problem.theta,
+                         stage.problem.replaced(harmful, exec).sets, exec);
+  else
+    g = unlearn_gradient(head, stage.problem.theta, Rows{train.X, train.y, {}, harmful},
+                         exec);
+  found.direction = unlearn_direction(g, *inverse);
+  found.seconds = start.seconds();
+  found.cpu = start.cpu();
+  return found;
 }
 
-NewtonDirection pairs_direction(const Stage& stage, bool external, const Exec& exec) {
+TimedDirection pairs_direction(const Stage& stage, bool external, const Exec& exec) {
   const Stopwatch start;
   const OwnedRows both = external ? both_sides(stage.edit.pairs.sets.front()) : OwnedRows();
   const Rows rows = external ? both.rows() : stage.train.rows();
   CurvatureOptions curvature;
-  curvature.l2 = stage.l2;
+  curvature.l2 = stage.problem.l2;
   curvature.damping.external = external;
   if (!stage.head->linear()) {  // the step is scaled later, so few digits are enough
     curvature.tolerance = 1e-3;
     curvature.max_iterations = 100;
   }
   const auto inverse =
-      make_inverse_hessian(*stage.head, rows, stage.theta, curvature, exec);
-  const Vector g = unlearn_gradient(*stage.head, stage.theta, stage.edit.pairs.sets, exec);
-  const Vector theta = newton_step(stage.theta, g, *inverse, {.step_scale = 1}).theta;
-  return {theta - stage.theta, start.seconds(), start.cpu(),
+      make_inverse_hessian(*stage.head, rows, stage.problem.theta, curvature, exec);
+  const Vector g =
+      unlearn_gradient(*stage.head, stage.problem.theta, stage.edit.pairs.sets, exec);
+  UnlearnDirection direction = unlearn_direction(g, *inverse);
+  return {std::move(direction), start.seconds(), start.cpu(),
           static_cast<double>(rows.size()), stage.edit.pairs.sets.front().size()};
 }
 
-Outcome take_step(const Stage& stage, const NewtonDirection& direction, bool printed,
+Outcome take_step(const Stage& stage, const TimedDirection& found, bool printed,
                   const Rule& rule, const Exec& exec) {
-  Outcome outcome{.theta = stage.theta + direction.step,
-                  .seconds = direction.seconds,
-                  .cpu = direction.cpu,
+  const Vector& theta = stage.problem.theta;
+  Outcome outcome{.theta = found.direction.step(theta, 1),
+                  .seconds = found.seconds,
+                  .cpu = found.cpu,
                   .choosing = 0,
                   .labels = true,
-                  .rows = direction.used,
+                  .rows = found.used,
                   .chosen = "s = 1"};
   if (printed) return outcome;
   const Stopwatch start;
   std::vector<EditCandidate> candidates;
   for (int power = -16; power <= 16; ++power) {
-    const double s = std::ldexp(1 / direction.rows, power);
+    const double s = std::ldexp(1 / found.rows, power);
     candidates.push_back(
-        {stage.theta + s * direction.step, fmt::format("s = 2^{}/n = {:.3g}", power, s)});
+        {found.direction.step(theta, s), fmt::format("s = 2^{}/n = {:.3g}", power, s)});
   }
-  const std::size_t best = choose(stage, candidates, rule, exec);
+  const std::size_t best = choose_edit(stage, candidates, rule, exec);
   outcome.theta = candidates[best].theta;
   outcome.chosen = candidates[best].setting;
   outcome.choosing = start.seconds();
@@ -194,21 +189,25 @@ Outcome take_step(const Stage& stage, const NewtonDirection& direction, bool pri
 
 // ---- Trivial edits
 
-Outcome tempered(const Stage& stage, const Exec& exec) {
+Outcome tempered_head(const Stage& stage, const Exec& exec) {
   const Stopwatch start;
-  const LinearHead& head = linear(stage);
-  const double T = best_temperature(head, stage.theta, stage.holdout.rows.rows(), exec);
-  return {temper(head, stage.theta, T), 0, 0, start.seconds(), false, 0,
-          fmt::format("T = {:.3g}", T)};
+  const Tempered cooled = tempered(stage.problem, stage.problem.holdout, exec);
+  return {cooled.theta,
+          0,
+          0,
+          start.seconds(),
+          false,
+          0,
+          fmt::format("T = {:.3g}", cooled.temperature)};
 }
 
 Outcome intercepts(const Stage& stage, const Exec& exec) {
   const Stopwatch start;
   const LinearHead& head = linear(stage);
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
-  const Matrix z = all_logits(head, both.rows(), stage.theta, exec);
+  const Matrix z = all_logits(head, both.rows(), stage.problem.theta, exec);
   const Vector shift = best_shift(z, both.y);
-  Outcome outcome{.theta = stage.theta,
+  Outcome outcome{.theta = stage.problem.theta,
                   .seconds = 0,
                   .cpu = 0,
                   .choosing = 0,
@@ -238,7 +237,7 @@ Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
     candidates.push_back({theta, fmt::format("lambda = {:.4g}", lambda)});
     if (!adam) last = theta;
   }
-  const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
+  const std::size_t best = choose_edit(stage, candidates, rule_of(settings), exec);
   Outcome outcome{.theta = candidates[best].theta,
                   .seconds = seconds,
                   .cpu = cpu,
@@ -262,14 +261,14 @@ Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
 
 // ---- Controls
 
-Outcome fine_tuned(const Stage& stage, const Settings& settings, const Exec& exec) {
+Outcome trained_on_pairs(const Stage& stage, const Settings& settings, const Exec& exec) {
   const Stopwatch start;
   const OwnedRows both = both_sides(stage.edit.pairs.sets.front());
   AdamOptions options;
   options.l2 = 0;
   options.epochs = static_cast<int>(settings.count("finetune_epochs"));
   const AdamResult result =
-      train_adam(*stage.head, both.rows(), options, exec, stage.theta);
+      train_adam(*stage.head, both.rows(), options, exec, stage.problem.theta);
   return {result.theta,
           start.seconds(),
           start.cpu(),
@@ -303,7 +302,7 @@ Outcome dfr(const Stage& stage, const Settings& settings, const Exec& exec) {
   }
   for (std::size_t c = 0; c < C.size(); ++c)
     candidates[c] = {head.from(W[c], b[c]), fmt::format("C = {:.3g}", C[c])};
-  const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
+  const std::size_t best = choose_edit(stage, candidates, rule_of(settings), exec);
   return {candidates[best].theta,       start.seconds(),         start.cpu(), 0, true,
           stage.edit.pairs.c.X->rows(), candidates[best].setting};
 }

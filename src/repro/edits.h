@@ -1,8 +1,8 @@
 #pragma once
 
-#include <map>
 #include <string>
 
+#include "fmd/unlearn/newton.h"
 #include "repro/spec.h"
 #include "repro/stage.h"
 
@@ -19,9 +19,9 @@ struct Outcome {
   std::string chosen;
 };
 
-// A Newton step's direction, H^-1 g, for any scale s.
-struct NewtonDirection {
-  Vector step;
+// H^-1 g of a Newton step, for any scale s, and its cost.
+struct TimedDirection {
+  UnlearnDirection direction;
   double seconds = 0;  // to find the rows, the curvature and the step
   double cpu = 0;
   double rows = 0;  // n of the curvature's mean
@@ -35,19 +35,19 @@ struct NewtonDirection {
                                                 const Exec& exec);
 // Eq. 7 or 8 (setting "equation"), for the K training rows that are most harmful by
 // row_influence(). The measure is the setting "measure", "co" when it is absent.
-[[nodiscard]] NewtonDirection remove_direction(const Stage& stage, const Settings& settings,
-                                               const Exec& exec);
+[[nodiscard]] TimedDirection remove_direction(const Stage& stage, const Settings& settings,
+                                              const Exec& exec);
 // Eq. 9 for the edit pairs. H is taken over the training rows, or (external) over both
 // sides of the edit pairs.
-[[nodiscard]] NewtonDirection pairs_direction(const Stage& stage, bool external,
-                                              const Exec& exec);
+[[nodiscard]] TimedDirection pairs_direction(const Stage& stage, bool external,
+                                             const Exec& exec);
 // The step with s = 1 as printed, or with an s that is chosen on the hold-out among powers
 // of 2 times 1/n.
-[[nodiscard]] Outcome take_step(const Stage& stage, const NewtonDirection& direction,
+[[nodiscard]] Outcome take_step(const Stage& stage, const TimedDirection& direction,
                                 bool printed, const Rule& rule, const Exec& exec);
 
 // All logits divided by the T of lowest log loss on the hold-out. Linear heads only.
-[[nodiscard]] Outcome tempered(const Stage& stage, const Exec& exec);
+[[nodiscard]] Outcome tempered_head(const Stage& stage, const Exec& exec);
 // The last layer's intercepts alone, fitted to the labels of both sides of the edit pairs.
 [[nodiscard]] Outcome intercepts(const Stage& stage, const Exec& exec);
 
@@ -59,8 +59,8 @@ struct NewtonDirection {
 
 // Control: plain fine-tuning of the same layers on both sides of the edit pairs, by Adam
 // until the loss on a tenth of them stops falling.
-[[nodiscard]] Outcome fine_tuned(const Stage& stage, const Settings& settings,
-                                 const Exec& exec);
+[[nodiscard]] Outcome trained_on_pairs(const Stage& stage, const Settings& settings,
+                                       const Exec& exec);
 // Control: deep feature reweighting on both sides of the edit pairs, one class against the
 // others, as in the published logistic regression. C is chosen on the hold-out. The logits
 // of the classes are used as those of a softmax. Linear heads only.

@@ -1,5 +1,6 @@
 #include "repro/experiment.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -19,6 +20,50 @@ Measured undefined_row(const std::string& id, const std::string& reason) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   return {id, {{"accuracy", kNone}, {"bias", kNone}, {"seconds", kNone}}, reason, true};
 }
+
+using Directions = std::map<std::string, TimedDirection>;  // shared by the scales
+
+Outcome run_newton(const Stage& stage, const Settings& settings, Directions& directions,
+                   const Exec& exec) {
+  const std::string equation = settings.word("equation");
+  const std::string key =
+      equation + settings.word("hessian") + settings.word("measure") +
+      fmt::format(" {} {}", settings.count("K"),
+                  settings.has("layers") ? settings.count("layers") : 1);
+  if (!directions.contains(key))
+    directions[key] =
+        equation == "9"
+            ? pairs_direction(stage, settings.word("hessian") == "external", exec)
+            : remove_direction(stage, settings, exec);
+  return take_step(stage, directions[key], settings.word("scale") == "printed",
+                   rule_of(settings), exec);
+}
+
+// The methods of a spec that need only a stage.
+struct StageEdit {
+  const char* name;
+  Outcome (*run)(const Stage&, const Settings&, Directions&, const Exec&);
+};
+
+constexpr StageEdit kEdits[] = {
+    {"vanilla",
+     [](const Stage& stage, const Settings&, Directions&, const Exec&) {
+       Outcome outcome;
+       outcome.theta = stage.problem.theta;
+       return outcome;
+     }},
+    {"tempered", [](const Stage& stage, const Settings&, Directions&,
+                    const Exec& exec) { return tempered_head(stage, exec); }},
+    {"intercepts", [](const Stage& stage, const Settings&, Directions&,
+                      const Exec& exec) { return intercepts(stage, exec); }},
+    {"newton", run_newton},
+    {"solve", [](const Stage& stage, const Settings& settings, Directions&,
+                 const Exec& exec) { return solved(stage, settings, exec); }},
+    {"finetune", [](const Stage& stage, const Settings& settings, Directions&,
+                    const Exec& exec) { return trained_on_pairs(stage, settings, exec); }},
+    {"dfr", [](const Stage& stage, const Settings& settings, Directions&,
+               const Exec& exec) { return dfr(stage, settings, exec); }},
+};
 
 }  // namespace
 
@@ -68,54 +113,25 @@ Measured report(const std::string& id, const Stage& stage, const Outcome& outcom
 std::vector<Measured> run_rows(const Unit& unit, const StageOf& stages,
                                const OtherRow& others, const Exec& exec) {
   std::vector<Measured> rows;
-  std::map<std::string, NewtonDirection>
-      directions;  // shared by the scales of one equation
+  Directions directions;
   for (const SpecRow& row : unit.spec->rows) {
     const Settings settings = unit.of(row);
     exec.report(fmt::format("{}, seed {}: {}", unit.c->name, unit.seed, row.title), 0, 0);
-    const bool known = row.method == "vanilla" || row.method == "tempered" ||
-                       row.method == "intercepts" || row.method == "newton" ||
-                       row.method == "solve" || row.method == "finetune" ||
-                       row.method == "dfr";
-    if (!known) {
+    const auto edit =
+        std::find_if(std::begin(kEdits), std::end(kEdits),
+                     [&](const StageEdit& one) { return row.method == one.name; });
+    if (edit == std::end(kEdits)) {
       rows.push_back(others(row, settings));
       continue;
     }
-    const Index layers = settings.has("layers") ? settings.count("layers") : 1;
-    const Stage& stage = stages(layers);
-    Outcome outcome;
-    if (row.method == "vanilla") {
-      outcome.theta = stage.theta;
-    } else if (row.method == "tempered") {
-      outcome = tempered(stage, exec);
-    } else if (row.method == "intercepts") {
-      outcome = intercepts(stage, exec);
-    } else if (row.method == "newton") {
-      const std::string equation = settings.word("equation");
-      const std::string key = equation + settings.word("hessian") +
-                              settings.word("measure") +
-                              fmt::format(" {} {}", settings.count("K"), layers);
-      if (!directions.contains(key))
-        directions[key] =
-            equation == "9"
-                ? pairs_direction(stage, settings.word("hessian") == "external", exec)
-                : remove_direction(stage, settings, exec);
-      outcome = take_step(stage, directions[key], settings.word("scale") == "printed",
-                          rule_of(settings), exec);
-    } else if (row.method == "solve") {
-      outcome = solved(stage, settings, exec);
-    } else if (row.method == "finetune") {
-      outcome = fine_tuned(stage, settings, exec);
-    } else {
-      try {
-        outcome = dfr(stage, settings, exec);
-      } catch (const Error& error) {  // a class or a cell without rows
-        if (error.kind() != ErrorKind::bad_data) throw;
-        rows.push_back(undefined_row(row.id, error.what()));
-        continue;
-      }
+    const Stage& stage = stages(settings.has("layers") ? settings.count("layers") : 1);
+    try {
+      const Outcome outcome = edit->run(stage, settings, directions, exec);
+      rows.push_back(report(row.id, stage, outcome, exec));
+    } catch (const Error& error) {  // a class or a cell without rows
+      if (row.method != "dfr" || error.kind() != ErrorKind::bad_data) throw;
+      rows.push_back(undefined_row(row.id, error.what()));
     }
-    rows.push_back(report(row.id, stage, outcome, exec));
   }
   return rows;
 }

@@ -16,7 +16,7 @@ namespace {
 // refreshed, a new one before each part.
 Vector steps_in_parts(const Stage& stage, const Rows& curvature_rows, Index parts, double s,
                       bool refreshed, const InverseHessian& first, const Exec& exec) {
-  Vector theta = stage.theta;
+  Vector theta = stage.problem.theta;
   const PairSet& all = stage.edit.pairs.sets.front();
   CurvatureOptions curvature;
   curvature.damping.external = true;
@@ -51,8 +51,8 @@ UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
         CurvatureOptions curvature;
         curvature.damping.external = true;
         const Stopwatch start;
-        const auto first =
-            make_inverse_hessian(*stage.head, both.rows(), stage.theta, curvature, exec);
+        const auto first = make_inverse_hessian(*stage.head, both.rows(),
+                                                stage.problem.theta, curvature, exec);
         const double factor_seconds = start.seconds(), factor_cpu = start.cpu();
         std::vector<EditCandidate> candidates;
         double last = 0, last_cpu = 0;
@@ -66,7 +66,7 @@ UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
           last = begun.seconds();
           last_cpu = begun.cpu();
         }
-        const std::size_t best = choose(stage, candidates, rule_of(settings), exec);
+        const std::size_t best = choose_edit(stage, candidates, rule_of(settings), exec);
         Outcome outcome;
         outcome.theta = candidates[best].theta;
         outcome.chosen = candidates[best].setting;

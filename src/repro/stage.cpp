@@ -8,6 +8,7 @@
 #include "fmd/metrics/bias_measure.h"
 #include "fmd/metrics/scored.h"
 #include "fmd/model/passes.h"
+#include "fmd/repair/choice.h"
 #include "model/dense_rows.h"
 
 namespace fmd::repro {
@@ -60,6 +61,22 @@ OwnedPairs::OwnedPairs(std::shared_ptr<const Features> factual,
   sets.push_back(std::move(set));
 }
 
+KeptPairs kept(OwnedPairs pairs) {
+  auto own = std::make_shared<const OwnedPairs>(std::move(pairs));
+  return {own->sets, own};
+}
+
+void connect(Stage& stage) {
+  HeadProblem& problem = stage.problem;
+  problem.head = stage.head.get();
+  problem.repaired = {{0, PairKind::flip}};
+  problem.edit.rows = stage.edit.pairs.c.rows();
+  problem.edit.pairs = stage.edit.pairs.sets;
+  problem.holdout.rows = stage.holdout.rows.rows();
+  problem.holdout.pairs = stage.holdout.pairs.sets;
+  if (stage.train.X != nullptr) problem.train = HeadPart{.rows = stage.train.rows()};
+}
+
 Score score(const Head& head, const Vector& theta, const Side& side, const Exec& exec) {
   const Matrix p = all_probabilities(head, side.rows.rows(), theta, exec);
   const std::vector<std::int32_t> decision = decide(p, 0.5);
@@ -78,31 +95,29 @@ Score score(const Head& head, const Vector& theta, const Side& side, const Exec&
 }
 
 Rule rule_of(const Settings& settings) {
-  return {settings.number("target_bias"), settings.word("otherwise")};
+  return {settings.number("target_bias"), settings.word("otherwise") == "budget"};
 }
 
-std::size_t choose(const Stage& stage, const std::vector<EditCandidate>& candidates,
-                   const Rule& rule, const Exec& exec) {
-  const auto none = candidates.size();
-  const Score start = score(*stage.head, stage.theta, stage.holdout, exec);
-  std::size_t passing = none, accurate = none, least = none;
-  std::vector<Score> scores;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Score s = candidates[i].theta.allFinite()
-                        ? score(*stage.head, candidates[i].theta, stage.holdout, exec)
+std::size_t choose_edit(const Stage& stage, const std::vector<EditCandidate>& candidates,
+                        const Rule& rule, const Exec& exec) {
+  constexpr double kBudget = 0.01;
+  const double start =
+      score(*stage.head, stage.problem.theta, stage.holdout, exec).accuracy;
+  std::vector<ChoiceFigures> figures;
+  RuleStep passing{{}, {Prefer::accuracy}}, within{{}, {Prefer::less_bias}},
+      any{{}, {Prefer::accuracy}};
+  for (const EditCandidate& candidate : candidates) {
+    const Score s = candidate.theta.allFinite()
+                        ? score(*stage.head, candidate.theta, stage.holdout, exec)
                         : Score{.accuracy = -1, .bias = 2};
-    scores.push_back(s);
-    if (accurate == none || s.accuracy > scores[accurate].accuracy) accurate = i;
-    if (s.bias <= rule.target_bias && s.accuracy >= start.accuracy - 0.01 &&
-        (passing == none || s.accuracy > scores[passing].accuracy))
-      passing = i;
-    if (s.accuracy >= start.accuracy - 0.01 &&
-        (least == none || s.bias < scores[least].bias))
-      least = i;
+    const bool keeps = s.accuracy >= start - kBudget;
+    figures.push_back({s.accuracy, s.bias});
+    passing.eligible.push_back(keeps && s.bias <= rule.target_bias);
+    within.eligible.push_back(keeps && rule.budget);
+    any.eligible.push_back(true);
   }
-  if (passing != none) return passing;
-  if (rule.otherwise == "budget" && least != none) return least;
-  return accurate;
+  const RuleStep steps[] = {passing, within, any};
+  return static_cast<std::size_t>(choose(figures, steps));
 }
 
 Stopwatch::Stopwatch() : wall_(wall_now()), cpu_(cpu_now()) {}

@@ -1,16 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fmd/core/exec.h"
-#include "fmd/model/head.h"
-#include "fmd/model/pairs.h"
-#include "fmd/model/rows.h"
+#include "fmd/model/head_problem.h"
 #include "repro/spec.h"
 
 namespace fmd::repro {
@@ -42,6 +38,7 @@ struct OwnedPairs {
   OwnedPairs(OwnedPairs&&) = default;
   OwnedPairs& operator=(OwnedPairs&&) = default;
 };
+[[nodiscard]] KeptPairs kept(OwnedPairs pairs);
 
 // One part of the external rows: accuracy is measured on rows, bias on pairs.
 struct Side {
@@ -51,19 +48,18 @@ struct Side {
 };
 
 // A head to be edited, with all that an edit may look at. All features come from the same
-// frozen layers.
+// frozen layers. `problem` is what repair works on: its edit part has the pairs and their
+// factual rows, its hold-out the rows and the pairs. The rest owns what it points into, and
+// has the rows that report.
 struct Stage {
+  HeadProblem problem;
   std::shared_ptr<const Head> head;
-  Vector theta;
-  double l2 = 0;    // of its training
   OwnedRows train;  // X null: none
-  // Counterparts of training rows, for Eq. 8.
-  std::function<OwnedPairs(std::span<const Index> rows)> replaced = {};
-  // New counterparts of the edit rows for an epoch, for training with fresh draws.
-  std::function<std::vector<PairSet>(int epoch)> redraw = {};
   Side edit, holdout, report;
-  std::vector<std::int32_t> edit_group;  // of the edit rows' attribute, for DFR
+  std::vector<std::int32_t> edit_group = {};  // of both sides of the edit pairs, for DFR
 };
+// Fills the head, the parts and the training rows of the problem.
+void connect(Stage& stage);
 
 struct Score {
   double accuracy = 0, bias = 0;  // share of right decisions, flip gap
@@ -86,12 +82,12 @@ struct EditCandidate {
 // that loses at most one point, or the most accurate one where all lose more.
 struct Rule {
   double target_bias = 0;
-  std::string otherwise = "accuracy";
+  bool budget = false;  // otherwise = "budget"
 };
 [[nodiscard]] Rule rule_of(const Settings& settings);
-[[nodiscard]] std::size_t choose(const Stage& stage,
-                                 const std::vector<EditCandidate>& candidates,
-                                 const Rule& rule, const Exec& exec);
+[[nodiscard]] std::size_t choose_edit(const Stage& stage,
+                                      const std::vector<EditCandidate>& candidates,
+                                      const Rule& rule, const Exec& exec);
 
 // The time since it was made.
 class Stopwatch {

@@ -181,7 +181,7 @@ Toy::Toy(World& world, const Unit& unit, const Exec& exec) : exec_(exec) {
   full_.edit_group.insert(full_.edit_group.end(), edit_.other.code.begin(),
                           edit_.other.code.end());
   for (std::int32_t& g : full_.edit_group) g = g == 6 ? 1 : 0;
-  full_.replaced = [this](std::span<const Index> harmful) -> OwnedPairs {
+  full_.problem.replaced = [this](std::span<const Index> harmful, const Exec&) {
     const Digits digits = select(train_digits_, harmful);
     Colours as_is;
     for (const Index row : harmful) {
@@ -189,8 +189,9 @@ Toy::Toy(World& world, const Unit& unit, const Exec& exec) : exec_(exec) {
       as_is.paint.push_back(train_colours_.paint[at(row)]);
     }
     const Colours other = other_colours(as_is.code, painting_, exec_.seed, "replaced");
-    return {stored(digits, as_is), stored(digits, other), classes(digits)};
+    return kept({stored(digits, as_is), stored(digits, other), classes(digits)});
   };
+  connect(full_);
   make_span();
 }
 
@@ -211,11 +212,11 @@ void Toy::train(const Unit& unit) {
     const double accuracy = score(*head, theta, external, exec_).accuracy;
     if (std::abs(accuracy - wanted) < nearest) {
       nearest = std::abs(accuracy - wanted);
-      full_.theta = theta;
-      full_.l2 = l2;
+      full_.problem.theta = theta;
+      full_.problem.l2 = l2;
     }
   }
-  facts_["l2"] = full_.l2;
+  facts_["l2"] = full_.problem.l2;
   facts_["training_digits"] = static_cast<double>(train_digits_.size());
 }
 
@@ -239,7 +240,7 @@ void Toy::make_span() {
   const Index n = c.rows(), pixels = c.cols();
   Matrix A(2 * n + 1, pixels);
   const LinearHead& full = *full_.head->as_linear();
-  A << c, cbar, full.W(full_.theta);
+  A << c, cbar, full.W(full_.problem.theta);
   const Matrix L = cholesky_factor(times_transposed(A, A));
   span_seconds_ = start.seconds();
   span_cpu_ = start.cpu();
@@ -247,12 +248,13 @@ void Toy::make_span() {
   const Index dim = basis_.rows();
   const auto head = std::make_shared<LinearHead>(dim, 1);
   span_.head = head;
-  span_.theta = head->from(L.row(2 * n), full.b(full_.theta));
-  span_.l2 = full_.l2;
+  span_.problem.theta = head->from(L.row(2 * n), full.b(full_.problem.theta));
+  span_.problem.l2 = full_.problem.l2;
   span_.edit_group = full_.edit_group;
   span_.edit = in_span(full_.edit);
   span_.holdout = in_span(full_.holdout);
   span_.report = in_span(full_.report);
+  connect(span_);
 }
 
 Side Toy::in_span(const Side& side) const {
@@ -292,7 +294,7 @@ std::string Toy::pictures(const Vector& solved) const {
   }
   json["harmful"] = harmful;
   json["helpful"] = helpful;
-  json["decisions"] = {{"vanilla", decisions(full_, full_.theta, report_, exec_)},
+  json["decisions"] = {{"vanilla", decisions(full_, full_.problem.theta, report_, exec_)},
                        {"solve", decisions(span_, solved, report_, exec_)}};
 
   // Accuracy and bias while more and more pairs are unlearned by Eq. 9, with the scale that
@@ -302,29 +304,30 @@ std::string Toy::pictures(const Vector& solved) const {
   const PairSet& all = span_.edit.pairs.sets.front();
   const OwnedRows both = both_sides(all);
   CurvatureOptions curvature;
-  curvature.l2 = span_.l2;
+  curvature.l2 = span_.problem.l2;
   curvature.damping.external = true;
   const auto inverse =
-      make_inverse_hessian(*span_.head, both.rows(), span_.theta, curvature, exec_);
-  const NewtonDirection direction = pairs_direction(span_, true, exec_);
-  const Rule rule{.target_bias = 0, .otherwise = "accuracy"};
-  const Outcome chosen = take_step(span_, direction, false, rule, exec_);
-  const double s = (chosen.theta - span_.theta).norm() / direction.step.norm();
-  const Score start = score(*span_.head, span_.theta, span_.report, exec_);
+      make_inverse_hessian(*span_.head, both.rows(), span_.problem.theta, curvature, exec_);
+  const TimedDirection found = pairs_direction(span_, true, exec_);
+  const Outcome chosen = take_step(span_, found, false, {}, exec_);
+  const double s =
+      (chosen.theta - span_.problem.theta).norm() / found.direction.value.norm();
+  const Score start = score(*span_.head, span_.problem.theta, span_.report, exec_);
   steps.push_back({{"pairs", 0}, {"accuracy", start.accuracy}, {"bias", start.bias}});
   for (Index used = 5; used <= all.size(); used += 5) {
     PairSet some = all;
     for (Index i = used; i < all.size(); ++i) some.weight[at(i)] = 0;
-    const Vector g = unlearn_gradient(*span_.head, span_.theta, {&some, 1}, exec_);
+    const Vector g = unlearn_gradient(*span_.head, span_.problem.theta, {&some, 1}, exec_);
     const Vector theta =
-        newton_step(span_.theta, g, *inverse, {.step_scale = std::max(s, 1e-300)}).theta;
+        newton_step(span_.problem.theta, g, *inverse, {.step_scale = std::max(s, 1e-300)})
+            .theta;
     const Score now = score(*span_.head, theta, span_.report, exec_);
     steps.push_back({{"pairs", used}, {"accuracy", now.accuracy}, {"bias", now.bias}});
   }
   Json way = Json::array();
   for (int i = 0; i <= 10; ++i) {
     const double share = 0.1 * i;
-    const Vector theta = span_.theta + share * (solved - span_.theta);
+    const Vector theta = span_.problem.theta + share * (solved - span_.problem.theta);
     const Score now = score(*span_.head, theta, span_.report, exec_);
     way.push_back({{"share", share}, {"accuracy", now.accuracy}, {"bias", now.bias}});
   }

@@ -56,11 +56,11 @@ TEST(ColouredMnist, FreshPairsDifferByEpochAndKeepTheirDigits) {
     const FeatureBlock block = rows.block(0, scratch);
     return std::vector<float>(block.dense, block.dense + block.rows * block.cols);
   };
-  const auto first = values(stage.redraw(1)[0].cbar),
-             second = values(stage.redraw(2)[0].cbar);
+  const auto first = values(stage.problem.redraw(1)[0].cbar),
+             second = values(stage.problem.redraw(2)[0].cbar);
   EXPECT_NE(first, second);
-  EXPECT_EQ(values(stage.redraw(1)[0].cbar), first);
-  const PairSet pairs = stage.redraw(2)[0];
+  EXPECT_EQ(values(stage.problem.redraw(1)[0].cbar), first);
+  const PairSet pairs = stage.problem.redraw(2)[0];
   for (Index i = 0; i < pairs.size(); ++i)
     ASSERT_EQ(pairs.cbar.label(i), stage.edit.rows.y[static_cast<std::size_t>(i)]);
 }
@@ -81,19 +81,19 @@ TEST(Toy, AnEditInTheSpanIsTheEditOnAllPixels) {
   const auto logits = [](const Stage& stage, const Vector& theta) {
     return all_logits(*stage.head, stage.report.rows.rows(), theta, {});
   };
-  EXPECT_CLOSE(logits(span, span.theta), logits(full, full.theta), 1e-5);
+  EXPECT_CLOSE(logits(span, span.problem.theta), logits(full, full.problem.theta), 1e-5);
   SolveOptions options;
   options.anchor = 0.5;
   options.fit = 1;
   options.lambda = 3;
   options.mu = 0.01;
-  const Vector in_span = solve(*span.head, span.theta, span.edit.pairs.c.rows(),
+  const Vector in_span = solve(*span.head, span.problem.theta, span.edit.pairs.c.rows(),
                                span.edit.pairs.sets, options, {})
                              .theta;
-  const Vector on_all = solve(*full.head, full.theta, full.edit.pairs.c.rows(),
+  const Vector on_all = solve(*full.head, full.problem.theta, full.edit.pairs.c.rows(),
                               full.edit.pairs.sets, options, {})
                             .theta;
-  ASSERT_GT((on_all - full.theta).norm(), 1e-3);
+  ASSERT_GT((on_all - full.problem.theta).norm(), 1e-3);
   EXPECT_CLOSE(logits(span, in_span), logits(full, on_all), 1e-4);
   EXPECT_CLOSE(toy.on_pixels(in_span), on_all, 1e-3);
 }

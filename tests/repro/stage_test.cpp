@@ -43,23 +43,27 @@ Side make_side(Index rows, std::uint64_t seed, std::int32_t classes = 3) {
 Stage make_stage(Index outputs) {
   Stage stage;
   stage.head = std::make_shared<LinearHead>(4, outputs);
-  stage.theta = Vector::Zero(stage.head->parameters());
+  stage.problem.theta = Vector::Zero(stage.head->parameters());
   Rng rng(1, "theta");
-  for (double& t : stage.theta) t = rng.normal();
+  for (double& t : stage.problem.theta) t = rng.normal();
   const std::int32_t classes = outputs == 1 ? 2 : static_cast<std::int32_t>(outputs);
   stage.edit = make_side(60, 10, classes);
   stage.holdout = make_side(40, 20, classes);
   stage.report = make_side(50, 30, classes);
   stage.train = {normal_features(200, 4, 40), labels(200, classes)};
+  connect(stage);
   return stage;
 }
 
 TEST(Stage, ScoresAreWhatTheyAreCalled) {
   const Stage stage = make_stage(3);
   const Side& side = stage.report;
-  const Matrix p = all_probabilities(*stage.head, side.rows.rows(), stage.theta, {}),
-               pc = all_probabilities(*stage.head, side.pairs.c.rows(), stage.theta, {}),
-               pb = all_probabilities(*stage.head, side.pairs.cbar.rows(), stage.theta, {});
+  const Matrix p = all_probabilities(*stage.head, side.rows.rows(), stage.problem.theta,
+                                     {}),
+               pc = all_probabilities(*stage.head, side.pairs.c.rows(), stage.problem.theta,
+                                      {}),
+               pb = all_probabilities(*stage.head, side.pairs.cbar.rows(),
+                                      stage.problem.theta, {});
   double right = 0, gap = 0;
   for (Index i = 0; i < 50; ++i) {
     Index top = 0;
@@ -68,7 +72,7 @@ TEST(Stage, ScoresAreWhatTheyAreCalled) {
     for (Index k = 0; k < 2; ++k)  // two counterparts each
       gap += std::abs(pc(i, i % 3) - pb(2 * i + k, i % 3)) / 2;
   }
-  const Score found = score(*stage.head, stage.theta, side, {});
+  const Score found = score(*stage.head, stage.problem.theta, side, {});
   EXPECT_DOUBLE_EQ(found.accuracy, right / 50);
   EXPECT_NEAR(found.bias, gap / 50, 1e-7);
   EXPECT_TRUE(std::isnan(found.parity));
@@ -79,7 +83,7 @@ TEST(Stage, GroupGapsAreDifferencesOfShares) {
   stage.report.group.assign(50, 0);
   for (std::size_t i = 25; i < 50; ++i) stage.report.group[i] = 1;
   const Matrix p =
-      all_probabilities(*stage.head, stage.report.rows.rows(), stage.theta, {});
+      all_probabilities(*stage.head, stage.report.rows.rows(), stage.problem.theta, {});
   double share[2] = {0, 0}, hits[2] = {0, 0}, positive[2] = {0, 0};
   for (Index i = 0; i < 50; ++i) {
     const int g = i < 25 ? 0 : 1;
@@ -90,7 +94,7 @@ TEST(Stage, GroupGapsAreDifferencesOfShares) {
       hits[g] += yes;
     }
   }
-  const Score found = score(*stage.head, stage.theta, stage.report, {});
+  const Score found = score(*stage.head, stage.problem.theta, stage.report, {});
   EXPECT_NEAR(found.parity, std::abs(share[0] - share[1]), 1e-12);
   EXPECT_NEAR(found.opportunity, std::abs(hits[0] / positive[0] - hits[1] / positive[1]),
               1e-12);
@@ -100,7 +104,7 @@ TEST(Stage, TheRuleTakesTheMostAccurateWithinTheTarget) {
   const Stage stage = make_stage(3);
   std::vector<EditCandidate> candidates;
   for (const double scale : {2.0, 1.0, 0.1, 0.01})
-    candidates.push_back({scale * stage.theta, ""});
+    candidates.push_back({scale * stage.problem.theta, ""});
   candidates.push_back({Vector::Constant(15, std::nan("")), "not a number"});
   std::vector<Score> scores;
   for (int i = 0; i < 4; ++i)
@@ -109,17 +113,17 @@ TEST(Stage, TheRuleTakesTheMostAccurateWithinTheTarget) {
   ASSERT_GT(scores[1].bias, scores[2].bias);
   // Equal accuracies (scaling keeps decisions): the first one that is within.
   const double between = (scores[1].bias + scores[2].bias) / 2;
-  EXPECT_EQ(choose(stage, candidates, {between, "accuracy"}, {}), 2U);
-  EXPECT_EQ(choose(stage, candidates, {1, "accuracy"}, {}), 0U);
+  EXPECT_EQ(choose_edit(stage, candidates, {between, false}, {}), 2U);
+  EXPECT_EQ(choose_edit(stage, candidates, {1, false}, {}), 0U);
   // None is within: the most accurate, or the least biased that keeps its accuracy.
-  EXPECT_EQ(choose(stage, candidates, {-1, "accuracy"}, {}), 0U);
-  EXPECT_EQ(choose(stage, candidates, {-1, "budget"}, {}), 3U);
+  EXPECT_EQ(choose_edit(stage, candidates, {-1, false}, {}), 0U);
+  EXPECT_EQ(choose_edit(stage, candidates, {-1, true}, {}), 3U);
   // No bias at all at the price of all knowledge is no candidate.
   candidates.insert(candidates.begin(), {Vector::Zero(15), "ruined"});
   const double ruined = score(*stage.head, candidates[0].theta, stage.holdout, {}).accuracy;
   ASSERT_LT(ruined, scores[1].accuracy - 0.01);
-  EXPECT_NE(choose(stage, candidates, {1e-9, "accuracy"}, {}), 0U);
-  EXPECT_NE(choose(stage, candidates, {1e-9, "budget"}, {}), 0U);
+  EXPECT_NE(choose_edit(stage, candidates, {1e-9, false}, {}), 0U);
+  EXPECT_NE(choose_edit(stage, candidates, {1e-9, true}, {}), 0U);
 }
 
 TEST(Stage, BothSidesAreTheFactualRowsAndThenTheOthers) {
@@ -143,26 +147,26 @@ TEST(Edits, InterceptsAreAtTheOptimumAndWeightsStay) {
         objective(*stage.head, both.rows(), outcome.theta, 0, 0, {}).gradient;
     for (Index k = 0; k < outputs; ++k) {
       EXPECT_LT(std::abs(gradient[k * 5 + 4]), 1e-7);
-      EXPECT_EQ(outcome.theta.segment(k * 5, 4), stage.theta.segment(k * 5, 4));
+      EXPECT_EQ(outcome.theta.segment(k * 5, 4), stage.problem.theta.segment(k * 5, 4));
     }
   }
 }
 
 TEST(Edits, AStepAsPrintedIsNTimesTheStepOfRemoval) {
   const Stage stage = make_stage(3);
-  const NewtonDirection direction = pairs_direction(stage, false, {});
-  EXPECT_EQ(direction.rows, 200);
-  const Rule rule{.target_bias = 0, .otherwise = "accuracy"};
-  const Outcome printed = take_step(stage, direction, true, rule, {});
-  EXPECT_EQ(printed.theta, stage.theta + direction.step);
-  const Outcome chosen = take_step(stage, direction, false, rule, {});
-  const double scale = (chosen.theta - stage.theta).norm() / direction.step.norm() * 200;
+  const TimedDirection found = pairs_direction(stage, false, {});
+  const Vector& theta = stage.problem.theta;
+  EXPECT_EQ(found.rows, 200);
+  const Outcome printed = take_step(stage, found, true, {}, {});
+  EXPECT_EQ(printed.theta, theta + found.direction.value);
+  const Outcome chosen = take_step(stage, found, false, {}, {});
+  const double scale = (chosen.theta - theta).norm() / found.direction.value.norm() * 200;
   EXPECT_NEAR(std::log2(scale), std::round(std::log2(scale)), 1e-9);
   const Score kept = score(*stage.head, chosen.theta, stage.holdout, {});
   for (const double power : {-6, 0, 7}) {
-    const Vector theta =
-        stage.theta + std::ldexp(1.0 / 200, static_cast<int>(power)) * direction.step;
-    EXPECT_GE(kept.accuracy, score(*stage.head, theta, stage.holdout, {}).accuracy);
+    const Vector other =
+        found.direction.step(theta, std::ldexp(1.0 / 200, static_cast<int>(power)));
+    EXPECT_GE(kept.accuracy, score(*stage.head, other, stage.holdout, {}).accuracy);
   }
 }
 
