@@ -77,9 +77,6 @@ Table read_named(const std::string& name, const CsvOptions& options,
   return table;
 }
 
-namespace {
-
-// The tensors that the task's [[inputs]] name, one for each row.
 void add_tensors(const Model& model, const Task& task, const std::string& name,
                  Table& table) {
   for (const std::string& input : model.backbone->inputs().tensors) {
@@ -95,8 +92,6 @@ void add_tensors(const Model& model, const Task& task, const std::string& name,
     }
   }
 }
-
-}  // namespace
 
 Table read_for(const Model& model, const Task& task, const std::string& name,
                const GroupsFile& groups, const std::filesystem::path& data_folder,
