@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/mix.h"
+#include "fmd/core/file.h"
 
 namespace fmd {
 namespace {
@@ -52,29 +53,51 @@ void compress(Words& state, const std::uint8_t* chunk) {
   for (std::size_t i = 0; i < 8; ++i) state[i] += mixed[i];
 }
 
-}  // namespace
+constexpr Words kStart = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-Hash sha256(std::span<const std::uint8_t> bytes) {
-  Words state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+// Takes in all whole chunks; what is left has fewer than 64 bytes.
+std::span<const std::uint8_t> take_chunks(Words& state,
+                                          std::span<const std::uint8_t> bytes) {
   const std::size_t whole = bytes.size() / 64 * 64;
   for (std::size_t at = 0; at < whole; at += 64) compress(state, bytes.data() + at);
+  return bytes.subspan(whole);
+}
 
-  // The rest, a one bit, zeros and the length in bits fill one or two chunks more.
+// The rest, a one bit, zeros and the length in bits fill one or two chunks more.
+Hash finish(Words& state, std::span<const std::uint8_t> left, std::uint64_t size) {
   std::array<std::uint8_t, 128> tail{};
-  const std::size_t left = bytes.size() - whole;
-  if (left > 0) std::memcpy(tail.data(), bytes.data() + whole, left);
-  tail[left] = 0x80;
-  const std::size_t end = left < 56 ? 64 : 128;
-  const std::uint64_t bits = static_cast<std::uint64_t>(bytes.size()) * 8;
+  if (!left.empty()) std::memcpy(tail.data(), left.data(), left.size());
+  tail[left.size()] = 0x80;
+  const std::size_t end = left.size() < 56 ? 64 : 128;
   for (std::size_t i = 0; i < 8; ++i)
-    tail[end - 1 - i] = static_cast<std::uint8_t>(bits >> (8 * i));
+    tail[end - 1 - i] = static_cast<std::uint8_t>((size * 8) >> (8 * i));
   for (std::size_t at = 0; at < end; at += 64) compress(state, tail.data() + at);
-
   Hash hash;
   for (std::size_t i = 0; i < 32; ++i)
     hash[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
   return hash;
+}
+
+}  // namespace
+
+Hash sha256(std::span<const std::uint8_t> bytes) {
+  Words state = kStart;
+  return finish(state, take_chunks(state, bytes), bytes.size());
+}
+
+Hash sha256_file(const std::filesystem::path& path) {
+  constexpr Index kPiece = Index{1} << 18;  // whole chunks
+  const auto file = InputFile::open(path);
+  Words state = kStart;
+  Bytes piece;
+  std::span<const std::uint8_t> left;
+  for (Index at = 0; at < file->size(); at += kPiece) {
+    piece.resize(static_cast<std::size_t>(std::min(kPiece, file->size() - at)));
+    file->read(at, piece);
+    left = take_chunks(state, piece);
+  }
+  return finish(state, left, static_cast<std::uint64_t>(file->size()));
 }
 
 std::string hex(const Hash& hash) {

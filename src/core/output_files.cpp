@@ -9,6 +9,7 @@
 #include "core/disk.h"
 #include "core/journal.h"
 #include "core/signals.h"
+#include "fmd/core/file.h"
 
 namespace fs = std::filesystem;
 
@@ -86,6 +87,7 @@ struct OutputFiles::State {
     disk::File file;  // the temporary, open and locked
     bool written = false;
     bool synced = true;
+    bool nameless = false;  // never put in place
   };
 
   Options options;
@@ -104,9 +106,34 @@ struct OutputFiles::State {
       disk::set_mode(output.file, journal::temporary_of(output.target), old.st_mode & 0777);
   }
 
+  [[nodiscard]] bool is_standard(const Path& target) const {
+    return options.standard && target == "-";
+  }
+
+  // Hands on what was written to "-".
+  void pass_on(const Output& output) const {
+    const auto file = InputFile::open(fmt::format("/proc/self/fd/{}", output.file.fd()));
+    Bytes piece;
+    for (Index at = 0; at < file->size(); at += std::ssize(piece)) {
+      piece.resize(static_cast<std::size_t>(std::min(file->size() - at, Index{1} << 16)));
+      file->read(at, piece);
+      options.standard({reinterpret_cast<const char*>(piece.data()), piece.size()});
+    }
+  }
+
+  Output& claim_nameless(const Path& resolved, const Path& folder) {
+    outputs.push_back({.target = resolved,
+                       .file = disk::create_private(folder),
+                       .written = false,
+                       .synced = true,
+                       .nameless = true});
+    return outputs.back();
+  }
+
   Output& claim(const Path& target) {
     const Path resolved = journal::resolve(target);
     if (const auto known = find(resolved); known != outputs.end()) return *known;
+    if (is_standard(target)) return claim_nameless(resolved, "/tmp");
     journal::finish_pending(resolved);
     check_free(resolved, options.force);
     const HoldSignals hold;  // a file that is there is remembered
@@ -194,6 +221,11 @@ OutputFiles::~OutputFiles() { state_->drop_all(); }
 
 void OutputFiles::reserve(const Path& target) { state_->claim(target); }
 
+void OutputFiles::reserve_nameless(const Path& target) {
+  const Path resolved = journal::resolve(target);
+  state_->claim_nameless(resolved, resolved.parent_path());
+}
+
 void OutputFiles::write(const Path& target, std::span<const std::uint8_t> bytes) {
   state_->change(target, [&](State::Output& output, const Path& path) {
     if (output.written) disk::empty(output.file, path);
@@ -224,15 +256,21 @@ void OutputFiles::write_at(const Path& target, Index offset,
 
 Path OutputFiles::temporary(const Path& target) const {
   const Path resolved = journal::resolve(target);
-  if (state_->find(resolved) == state_->outputs.end()) {
+  const auto found = state_->find(resolved);
+  if (found == state_->outputs.end()) {
     throw Error(ErrorKind::bad_option,
                 fmt::format("output: {} is not reserved or written", target.string()));
   }
+  if (found->nameless) return fmt::format("/proc/self/fd/{}", found->file.fd());
   return journal::temporary_of(resolved);
 }
 
 void OutputFiles::commit() {
   auto& s = *state_;
+  for (const State::Output& output : s.outputs)
+    if (output.nameless && s.options.standard && output.target.filename() == "-")
+      s.pass_on(output);
+  std::erase_if(s.outputs, [](const State::Output& o) { return o.nameless; });
   const auto unused = std::stable_partition(
       s.outputs.begin(), s.outputs.end(), [](const State::Output& o) { return o.written; });
   for (auto it = unused; it != s.outputs.end(); ++it) s.give_up(*it);

@@ -18,7 +18,7 @@ namespace {
 
 std::unique_ptr<RowSource> open_rows(const OpenFile& file, const CsvOptions& options,
                                      const Exec& exec) {
-  switch (table_format(file.bytes)) {
+  switch (table_format(start_of(file))) {
     case TableFormat::npy:
       return open_npy_rows(file, options, exec);
     case TableFormat::parquet:
@@ -44,7 +44,7 @@ TableStream TableStream::open(const std::filesystem::path& path, const CsvOption
                               const Exec& exec) {
   auto state = std::make_unique<State>();
   state->source = path.string();
-  state->rows = open_rows(open_file(path), options, exec);
+  state->rows = open_rows(InputFile::open(path), options, exec);
   return TableStream(std::move(state));
 }
 
@@ -66,8 +66,8 @@ Index TableStream::row() const { return state_->row; }
 
 Table read_table(const std::filesystem::path& path, const CsvOptions& options,
                  const Exec& exec) {
-  const OpenFile file = open_file(path);
-  if (table_format(file.bytes) == TableFormat::csv)
+  const OpenFile file = InputFile::open(path);
+  if (table_format(start_of(file)) == TableFormat::csv)
     return read_csv_file(file, options, exec);
   return read_rows(*open_rows(file, options, exec));
 }

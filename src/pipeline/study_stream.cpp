@@ -15,7 +15,7 @@ namespace fmd {
 namespace {
 
 bool is_features(const std::string& name) {
-  return !name.starts_with("data:") && is_features_file(FileView::open(name).bytes());
+  return !name.starts_with("data:") && is_features_file(InputFile::open(name)->first(64));
 }
 
 // Columns that a stream of this table has to keep.
@@ -252,6 +252,7 @@ Study whole_study(const Model& model, const Task& task, const std::string& name,
     StudyStream stream(model, task, name, parts, exec);
     Task plain = task;
     if (!parts.weights) plain.weight.clear();
+    files.reserve_nameless(spill);
     write_features(model, plain, stream, "", files, spill);
     from = files.temporary(spill).string();
   }

@@ -26,8 +26,8 @@ struct StreamOptions {
 // Memory does not grow with the rows. Tables (any file that TableStream opens) are read
 // twice: the first pass finds the attributes' values and counts the rows. Flips need all
 // values of an attribute before the first row is scored. Files of features (see
-// FeaturesFile) are mapped. Data sets by name and tables with --groups are read into
-// memory and come as one block.
+// FeaturesFile) are read block by block. Data sets by name and tables with --groups are
+// read into memory and come as one block.
 class StudyStream {
  public:
   // Throws what reading and make_study() throw; Error(bad_model) for features that another
@@ -61,9 +61,9 @@ void write_features(const Model& model, const Task& task, StudyStream& stream,
                     const std::string& sha256, OutputFiles& files,
                     const std::filesystem::path& target);
 
-// A whole file as one study. A file of features is mapped. A table is read into memory, or,
-// where `spill` is not empty, written as a file of features there and mapped. That file is
-// not kept: `files` removes it.
+// A whole file as one study. A file of features stays in the file. A table is read into
+// memory, or, where `spill` is not empty, written as a file of features there, without a
+// name. That file is not kept: `files` removes it.
 [[nodiscard]] Study whole_study(const Model& model, const Task& task,
                                 const std::string& name, const StreamOptions& options,
                                 OutputFiles& files, const std::filesystem::path& spill,
