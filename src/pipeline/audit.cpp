@@ -193,7 +193,7 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
       CsvOptions csv;
       csv.types = model.backbone->inputs().types();
       csv.types[task.id] = ColumnKind::category;
-      const Table given = read_table(spec.pairs.substr(6), csv, exec);
+      const Table given = read_table(pairs_file(spec), csv, exec);
       pairs[a] = make_given_pairs(model, study, a, given, task.id, rows, exec);
     } else if (study.reads[a] == Reads::yes && study.attributes[a].flips()) {
       pairs[a] = make_flip_pairs(model, study, a, rows);

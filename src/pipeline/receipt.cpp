@@ -29,14 +29,14 @@ std::filesystem::path out_of(const std::filesystem::path& receipt) {
 }  // namespace
 
 Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) {
-  check_json_limits(text, path.string(), ErrorKind::bad_model);
   Receipt receipt{.files = DebiasFiles(out_of(path)),
-                  .json = Json::parse(text, nullptr, false),
+                  .json = parse_json<Json>(text, path.string(), ErrorKind::bad_model,
+                                           "this is not an fmd receipt",
+                                           "name the receipt that `fmd debias` wrote"),
                   .sha256_before = "",
                   .sha256_after = ""};
   const Json& json = receipt.json;
-  if (json.is_discarded() || !json.is_object() || !json.contains("model") ||
-      !json["model"].is_object()) {
+  if (!json.is_object() || !json.contains("model") || !json["model"].is_object()) {
     throw Error(ErrorKind::bad_model,
                 fmt::format("{}: this is not an fmd receipt", path.string()),
                 "name the receipt that `fmd debias` wrote");
@@ -58,7 +58,7 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
 
 Receipt read_receipt(const std::filesystem::path& path) {
   recover(out_of(path));
-  return parse_receipt(FileView::open(path).text(), path);
+  return parse_receipt(FileView::open(path, kMostJson).text(), path);
 }
 
 std::vector<DataNote> Receipt::data() const {
@@ -113,7 +113,7 @@ DebiasFiles::DebiasFiles(const std::filesystem::path& o)
 Bytes undo_bytes(const std::filesystem::path& receipt) {
   const Receipt read = read_receipt(receipt);
   // Each of the three files must fit the two others: an edit of any one of them is found.
-  if (read.sha256_after != hex(sha256(FileView::open(read.files.out).bytes()))) {
+  if (read.sha256_after != hex(sha256_file(read.files.out))) {
     throw Error(
         ErrorKind::wrong_model,
         fmt::format("{}: the checksum of {} is not the one in the receipt",

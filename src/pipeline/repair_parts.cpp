@@ -155,12 +155,12 @@ std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& e
   std::vector<std::string> files;
   for (const AttributeSpec& spec : input.model.task.attributes) {
     if (!spec.pairs.starts_with("given:")) continue;
-    const std::string file = spec.pairs.substr(6);
+    const std::string file = pairs_file(spec).string();
     if (std::find(files.begin(), files.end(), file) != files.end()) continue;
     files.push_back(file);
     notes.push_back({.role = "pairs",
                      .name = file,
-                     .sha256 = hex(sha256(FileView::open(file).bytes())),
+                     .sha256 = hex(sha256_file(file)),
                      .split_seed = std::nullopt,
                      .key = ""});
   }

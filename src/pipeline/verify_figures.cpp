@@ -56,11 +56,14 @@ class Figures {
         parse_options(block(receipt_.json, "options").dump(), receipt_.name());
     options_ = parsed.options;
     exec_.seed = parsed.seed;
-    Task task = task_from_json(block(receipt_.json, "task").dump(), receipt_.name());
+    Task task = task_from_json(block(receipt_.json, "task").dump(),
+                               receipt_.files.receipt.string());
     for (AttributeSpec& spec : task.attributes)
       for (const FoundFile& found : files_)
-        if (found.usable && spec.pairs == "given:" + found.note.name)
+        if (found.usable && spec.pairs == "given:" + found.note.name) {
           spec.pairs = "given:" + found.file;
+          spec.stored_in = {};  // found by the rule for names in receipts, or by the user
+        }
     before.task = after.task = task;
     if (const FoundFile* groups = find_role(files_, "groups"); groups != nullptr)
       groups_ = {groups->file, groups->note.key};
