@@ -16,7 +16,7 @@ struct UndoArgs {
 };
 
 int run_undo(const UndoArgs& args) {
-  OutputFiles files({.force = args.force});
+  OutputFiles files({.force = args.force, .standard = standard_output(args.common)});
   files.reserve(args.out);
   const Bytes original = undo_bytes(args.receipt);
   files.write(args.out, original);
@@ -24,9 +24,7 @@ int run_undo(const UndoArgs& args) {
   const std::string sum = hex(sha256(original));
   if (args.common.json)
     print(nlohmann::ordered_json{
-              {"schema", 1}, {"command", "undo"}, {"out", args.out}, {"sha256", sum}}
-              .dump(2) +
-          "\n");
+        {"schema", 1}, {"command", "undo"}, {"out", args.out}, {"sha256", sum}});
   else
     say(fmt::format("wrote {}, the model before the repair, byte for byte (sha256 {})",
                     args.out, sum));

@@ -84,7 +84,7 @@ std::string to_json(const ExplainReport& r) {
       {"at_optimum", r.at_optimum},
       {"measures", measures},
       {"seed", r.seed}};
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 namespace {
