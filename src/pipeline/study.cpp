@@ -160,10 +160,31 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
   return pairs;
 }
 
+namespace {
+
+// Weights or features that are too large give no number. `row_of` is the study's row of a
+// row of p.
+template <typename RowOf>
+void require_scores(const Study& study, const Matrix& p, const RowOf& row_of) {
+  if (p.allFinite()) return;
+  Index i = 0;
+  while (p.row(i).allFinite()) ++i;
+  throw Error(
+      ErrorKind::bad_value,
+      fmt::format("{}: the model's score of this row is not a number",
+                  study.where(row_of(i))),
+      "look for numbers that are too large: in this row, or in the model's weights");
+}
+
+}  // namespace
+
 Scored score(const Model& model, const Study& study, std::span<const Index> rows,
              const Exec& exec) {
   Scored scored;
   scored.p = all_probabilities(*model.head, study.rows(rows), model.theta, exec);
+  require_scores(study, scored.p, [&](Index i) {
+    return rows.empty() ? i : rows[static_cast<std::size_t>(i)];
+  });
   scored.decision = decide(scored.p, model.task.threshold);
   scored.favorable = model.task.favorable_class();
   if (rows.empty()) {
@@ -185,11 +206,14 @@ PairScores score_pairs(const Model& model, const Study& study, const StudyPairs&
     position.push_back(static_cast<Index>(rows.size()) - 1);
   }
   const Matrix p = all_probabilities(*model.head, study.rows(rows), model.theta, exec);
+  require_scores(study, p, [&](Index i) { return rows[static_cast<std::size_t>(i)]; });
   PairScores scores;
   scores.p.resize(pairs.size(), p.cols());
   for (Index i = 0; i < pairs.size(); ++i)
     scores.p.row(i) = p.row(position[static_cast<std::size_t>(i)]);
   scores.pbar = all_probabilities(*model.head, set.cbar, model.theta, exec);
+  require_scores(study, scores.pbar,
+                 [&](Index i) { return pairs.row[static_cast<std::size_t>(i)]; });
   scores.y = pairs.y;
   scores.decision = decide(scores.p, model.task.threshold);
   scores.decision_bar = decide(scores.pbar, model.task.threshold);
