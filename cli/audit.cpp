@@ -110,12 +110,15 @@ int run_audit(AuditArgs args) {
   report.shown = shown;
   const std::string& format = gate.format;
   if (!args.out.empty()) {
-    files.write(args.out, formatted(report, format.empty() ? "json" : format));
+    files.write(args.out,
+                formatted(report, format.empty() ? "json" : format, args.gate.guard));
     files.commit();
   }
-  print(formatted(report, args.common.json   ? "json"
-                          : args.out.empty() ? format
-                                             : "screen"));
+  print(formatted(report,
+                  args.common.json   ? "json"
+                  : args.out.empty() ? format
+                                     : "screen",
+                  gate.guard));
   return exit_for(report, gate);
 }
 

@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "fmd/core/error.h"
 #include "fmd/core/exec.h"
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
+#include "fmd/core/safe_text.h"
 #include "fmd/pipeline/complete_task.h"
 
 namespace fmd::cli {
@@ -58,7 +60,7 @@ class ProgressLine {
         line += fmt::format(", {} a second, {} left", short_count(part / seconds),
                             short_time(seconds * (all - part) / part));
     }
-    fmt::print(stderr, "\r\033[K{}", line);
+    fmt::print(stderr, "\r\033[K{}", safe_text(line));
     std::fflush(stderr);
   }
 
@@ -210,6 +212,11 @@ void add_task_options(CLI::App& command, TaskOverrides& flags) {
                      "Groups with fewer rows are listed, not compared (100)");
 }
 
+void add_guard(CLI::App& command, bool& guard) {
+  command.add_flag("--guard-formulas", guard,
+                   "In CSV, put ' before texts that a spreadsheet would run as a formula");
+}
+
 void add_groups_options(CLI::App& command, GroupsFile& groups) {
   auto* file =
       command.add_option("--groups", groups.file, "Second file with attribute columns");
@@ -271,10 +278,18 @@ Table read_for(const Model& model, const Task& task, const std::string& name,
 
 std::string file_sha256(const std::string& name) {
   if (name.starts_with("data:")) return "";
-  return hex(sha256(FileView::open(name).bytes()));
+  return hex(sha256_file(name));
 }
 
 namespace {
+
+// The same value with texts that are UTF-8. The commands choose the keys.
+nlohmann::ordered_json with_valid_texts(nlohmann::ordered_json json) {
+  if (json.is_string()) return valid_utf8(json.get_ref<const std::string&>());
+  if (json.is_structured())
+    for (auto& value : json) value = with_valid_texts(value);
+  return json;
+}
 
 [[noreturn]] void fail_stdout(int code) {
   throw Error(ErrorKind::cannot_write,
@@ -286,7 +301,28 @@ namespace {
 }  // namespace
 
 void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_stdout(errno);
+  static const bool terminal = isatty(STDOUT_FILENO) != 0;
+  const std::string shown = terminal ? safe_lines(text) : "";
+  const std::string& out = terminal ? shown : text;
+  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size()) fail_stdout(errno);
+}
+
+void print(const nlohmann::ordered_json& json) {
+  try {
+    print(json.dump(2) + "\n");
+  } catch (const nlohmann::ordered_json::type_error&) {  // a byte that is not UTF-8
+    print(with_valid_texts(json).dump(2) + "\n");
+  }
+}
+
+std::function<void(std::string_view)> standard_output(const Common& common) {
+  return [json = common.json](std::string_view text) {
+    if (json) {
+      throw Error(ErrorKind::bad_option, "-o - and --json both write to stdout",
+                  "leave one of them out");
+    }
+    print(std::string(text));
+  };
 }
 
 void finish_stdout() {
@@ -295,7 +331,9 @@ void finish_stdout() {
     fail_stdout(errno == 0 ? EIO : errno);
 }
 
-void say(const std::string& text) { fmt::print(stderr, "{}\n", text); }
+void print_line(const std::string& text) { print(safe_text(text) + "\n"); }
+
+void say(const std::string& text) { fmt::print(stderr, "{}\n", safe_text(text)); }
 
 std::string now_utc() {
   const std::time_t now = std::time(nullptr);

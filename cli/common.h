@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "fmd/core/exec.h"
 #include "fmd/data/csv.h"
@@ -54,6 +55,8 @@ void add_column_options(CLI::App& command, TaskOverrides& flags);
 void add_match_options(CLI::App& command, TaskOverrides& flags);
 // --layers of a network: a number, or all. Throws Error(bad_option).
 [[nodiscard]] Index parse_layers(const std::string& text, const Model& model);
+// --guard-formulas, for commands that write CSV.
+void add_guard(CLI::App& command, bool& guard);
 void add_groups_options(CLI::App& command, GroupsFile& groups);
 
 // What task.toml and the flags say about a task.
@@ -80,12 +83,22 @@ void add_inputs_options(CLI::App& command, Common& common);
 [[nodiscard]] std::string file_sha256(const std::string& name);  // "" for data sets by name
 [[nodiscard]] std::filesystem::path data_folder();
 
-// Data on stdout. Throws Error(cannot_write) when it could not be written.
+// Data on stdout. On a terminal, what would steer the terminal is written as escaped text;
+// files and pipes get every byte as it is. Throws Error(cannot_write) when it could not be
+// written.
 void print(const std::string& text);
+// For OutputFiles, in commands whose -o may be "-": that is stdout. Throws
+// Error(bad_option) when it is used together with --json.
+[[nodiscard]] std::function<void(std::string_view)> standard_output(const Common& common);
 // To be called once, after everything was printed: what was held back is written now.
 // Throws the same.
 void finish_stdout();
-// Words on stderr.
+// The same for JSON. Bytes that are not UTF-8, such as those of a file's name, are written
+// as escaped text (\xff).
+void print(const nlohmann::ordered_json& json);
+// A line of words on stdout. Names in it are made safe to show.
+void print_line(const std::string& text);
+// A line of words on stderr. Names in it are made safe to show.
 void say(const std::string& text);
 [[nodiscard]] std::string now_utc();
 [[nodiscard]] std::string with_commas(Index count);  // 10,000

@@ -141,7 +141,8 @@ int run_compare(const CompareArgs& args) {
   if (!args.out.empty()) files.write(args.out, json);
   files.commit();
   print(args.common.json ? json : screen(sheet_of(report)));
-  if (!args.common.json && !args.out.empty()) print(fmt::format("wrote  {}\n", args.out));
+  if (!args.common.json && !args.out.empty())
+    print_line(fmt::format("wrote  {}", args.out));
   return 0;
 }
 

@@ -41,7 +41,10 @@ int list(const DataArgs& args) {
       "\nUse data:NAME (or data:NAME/train, /test) instead of a file; mnist holds images, "
       "for\nfmd reproduce. Files are searched in $FMD_DATA or, when it is not set, in "
       "./data.\n";
-  print(args.common.json ? json.dump(2) + "\n" : words);
+  if (args.common.json)
+    print(json);
+  else
+    print(words);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
+#include "fmd/core/safe_text.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/save_debias.h"
 
@@ -115,7 +116,7 @@ int run_debias(const DebiasArgs& args) {
         fmt::format("\nfiles  {0}\n       and beside it .receipt.json, .undo, .path.json, "
                     ".path.safetensors\ncheck  fmd verify {0}.receipt.json\nback   fmd "
                     "undo {0}.receipt.json -o MODEL\n{1:.1f} s, seed {2}\n",
-                    args.out, session.seconds(), args.common.seed));
+                    safe_text(args.out), session.seconds(), args.common.seed));
   }
   return 0;
 }

@@ -165,7 +165,7 @@ int run_demo(const DemoArgs& args) {
              FileView::open(folder / "repaired.safetensors.receipt.json").text())},
         {"folder", args.folder},
         {"seconds", session.seconds()}};
-    print(json.dump(2) + "\n");
+    print(json);
     return 0;
   }
   std::string out =

@@ -45,7 +45,7 @@ int run_doctor(const DoctorArgs& args) {
         {"memory_copy_gb_s", rates.memory_copy},
         {"cpu_share", rates.cpu_share},
         {"formats", format_names()}};
-    print(json.dump(2) + "\n");
+    print(json);
     return slow ? 1 : 0;
   }
   std::string out;

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/core/output_files.h"
+#include "fmd/core/safe_text.h"
 #include "fmd/formats/model_file.h"
 
 namespace fmd::cli {
@@ -17,7 +18,7 @@ struct ExplainArgs {
   std::string model, data, train, out, solver = "auto", hessian = "train", cache,
                                        layers = "1";
   ExplainOptions options;
-  bool spill = false, force = false;
+  bool spill = false, force = false, guard = false;
 };
 
 int run_explain(const ExplainArgs& args) {
@@ -45,7 +46,7 @@ int run_explain(const ExplainArgs& args) {
   const ExplainReport& report = explained.report;
   if (!args.out.empty()) {
     explained.write_csv([&](std::string_view text) { files.append(args.out, text); },
-                        session.exec());
+                        session.exec(), args.guard ? CsvGuard::formulas : CsvGuard::none);
     files.commit();
   }
   if (report.other_rows())
@@ -56,7 +57,8 @@ int run_explain(const ExplainArgs& args) {
     return 0;
   }
   print(screen(sheet_of(report)));
-  if (!args.out.empty()) print(fmt::format("\nfiles  {}: every training row\n", args.out));
+  if (!args.out.empty())
+    print(fmt::format("\nfiles  {}: every training row\n", safe_text(args.out)));
   print(fmt::format("{:.1f} s, seed {}\n", session.seconds(), args.common.seed));
   return 0;
 }
@@ -116,6 +118,7 @@ void add_explain(CLI::App& app) {
       "--spill", args->spill,
       "Keep features in a temporary file instead of memory (always for files over 256 MB)");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
+  add_guard(*cmd, args->guard);
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);

@@ -19,7 +19,7 @@ struct FeaturesArgs {
 
 int run_features(const FeaturesArgs& args) {
   const Session session(args.common);
-  OutputFiles files({.force = args.force});
+  OutputFiles files({.force = args.force, .standard = standard_output(args.common)});
   files.reserve(args.out);
   Model model = open_model(args.model);
   apply_task(model, args.common, args.flags, args.data, session.exec());
@@ -34,9 +34,7 @@ int run_features(const FeaturesArgs& args) {
                                  {"command", "features"},
                                  {"rows", rows},
                                  {"features", cols},
-                                 {"out", args.out}}
-              .dump(2) +
-          "\n");
+                                 {"out", args.out}});
   } else {
     say(fmt::format("wrote {}, {} rows x {} features", args.out, rows, cols));
   }

@@ -45,6 +45,7 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
   // The old names still work. An empty group hides them from --help.
   command.add_option("--baseline", args.previous)->group("");
   command.add_option("--baseline-model", args.previous_model)->group("");
+  add_guard(command, args.guard);
   command.add_flag("--fail-on-worse", args.fail_on_worse,
                    "Exit 1 when the whole interval of a change is on the worse side");
 }
@@ -57,10 +58,10 @@ std::optional<std::vector<Limit>> limits_of(const GateArgs& args) {
   return limits;
 }
 
-std::string formatted(const AuditReport& report, const std::string& format) {
+std::string formatted(const AuditReport& report, const std::string& format, bool guard) {
   if (format == "json") return to_json(report);
   const Sheet sheet = sheet_of(report);
-  if (format == "csv") return csv(sheet);
+  if (format == "csv") return csv(sheet, guard ? CsvGuard::formulas : CsvGuard::none);
   if (format == "markdown") return markdown(sheet);
   if (format == "junit") return junit(sheet);
   return screen(sheet);

@@ -14,7 +14,7 @@ namespace fmd::cli {
 struct GateArgs {
   std::vector<std::string> fail_over, fail_under;
   std::string on_unclear = "exit-3", format, previous, previous_model;
-  bool fail_on_worse = false;
+  bool fail_on_worse = false, guard = false;
 };
 
 void add_gate_options(CLI::App& command, GateArgs& args);
@@ -22,8 +22,10 @@ void add_gate_options(CLI::App& command, GateArgs& args);
 // The limits that flags name; none when they name none. Throws Error(bad_option).
 [[nodiscard]] std::optional<std::vector<Limit>> limits_of(const GateArgs& args);
 
-// The report as text in a format: screen, json, csv, markdown, junit.
-[[nodiscard]] std::string formatted(const AuditReport& report, const std::string& format);
+// The report as text in a format: screen, json, csv, markdown, junit. guard: of csv, see
+// CsvGuard.
+[[nodiscard]] std::string formatted(const AuditReport& report, const std::string& format,
+                                    bool guard = false);
 
 [[nodiscard]] int exit_for(const AuditReport& report, const GateArgs& args);
 

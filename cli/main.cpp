@@ -1,8 +1,10 @@
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "cli/run.h"
+#include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
 
 namespace {
@@ -19,6 +21,8 @@ void occupy_standard_files() {
 
 int main(int argc, char** argv) {
   occupy_standard_files();
+  const char* folder = std::getenv("TMPDIR");
+  fmd::serve_pipes(folder == nullptr || *folder == 0 ? "/tmp" : folder);
   // Output files have temporary names until they are complete: on a signal they are
   // removed, and nothing needs to be saved.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {

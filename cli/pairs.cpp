@@ -57,9 +57,7 @@ void report(const PairsArgs& args, const Table& table, const Attribute& attribut
                                  {"rows", table.rows()},
                                  {"pairs", pairs},
                                  {"values", attribute.values},
-                                 {"out", args.out}}
-              .dump(2) +
-          "\n");
+                                 {"out", args.out}});
   } else {
     say(fmt::format("wrote {}: {}", args.out, words));
   }
@@ -92,7 +90,7 @@ int run_pairs(const PairsArgs& args) {
     throw Error(ErrorKind::bad_option, "pairs: give --flip ATTRIBUTE or --match ATTRIBUTE",
                 "fmd pairs test.csv --flip sex -o flipped.csv");
   }
-  OutputFiles files({.force = args.force});
+  OutputFiles files({.force = args.force, .standard = standard_output(args.common)});
   files.reserve(args.out);
   Wanted wanted = read_wanted(args);
   if (!args.matched.empty()) return write_matches(args, files, wanted);

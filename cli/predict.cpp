@@ -4,8 +4,6 @@
 #include "cli/commands.h"
 #include "fmd/core/error.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/metrics/scored.h"
-#include "fmd/model/passes.h"
 #include "fmd/pipeline/study_stream.h"
 
 namespace fmd::cli {
@@ -15,7 +13,7 @@ struct PredictArgs {
   Common common;
   TaskOverrides flags;
   std::string model, data, out;
-  bool force = false;
+  bool force = false, guard = false;
 };
 
 std::string header(const Task& task) {
@@ -24,13 +22,16 @@ std::string header(const Task& task) {
   return text + "\n";
 }
 
-std::string lines(const Task& task, const Study& block, const Matrix& p) {
-  const std::vector<std::int32_t> decision = decide(p, task.threshold);
+std::string lines(const Task& task, const Study& block, const Scored& scored,
+                  CsvGuard guard) {
+  const Matrix& p = scored.p;
+  std::vector<std::string> answers;
+  for (const std::string& name : task.classes) answers.push_back(csv_cell(name, guard));
   fmt::memory_buffer text;
   const auto out = std::back_inserter(text);
   for (Index i = 0; i < p.rows(); ++i) {
-    const auto k = static_cast<std::size_t>(decision[static_cast<std::size_t>(i)]);
-    fmt::format_to(out, "{},{}", block.first + i + 1, csv_cell(task.classes[k]));
+    const auto k = static_cast<std::size_t>(scored.decision[static_cast<std::size_t>(i)]);
+    fmt::format_to(out, "{},{}", block.first + i + 1, answers[k]);
     for (Index c = 0; c < p.cols(); ++c) fmt::format_to(out, ",{}", p(i, c));
     fmt::format_to(out, "\n");
   }
@@ -39,7 +40,7 @@ std::string lines(const Task& task, const Study& block, const Matrix& p) {
 
 int run_predict(const PredictArgs& args) {
   const Session session(args.common);
-  OutputFiles files({.force = args.force});
+  OutputFiles files({.force = args.force, .standard = standard_output(args.common)});
   if (!args.out.empty()) files.reserve(args.out);
   Model model = open_model(args.model);
   apply_task(model, args.common, args.flags, args.data, session.exec());
@@ -57,18 +58,15 @@ int run_predict(const PredictArgs& args) {
   };
   Index rows = 0;
   for (Study block; stream.next(block, "scoring"); rows += block.size()) {
-    const Matrix p =
-        all_probabilities(*model.head, block.rows(), model.theta, session.exec());
+    const Scored scored = score(model, block, {}, session.exec());
     if (rows == 0) put(header(model.task));
-    put(lines(model.task, block, p));
+    put(lines(model.task, block, scored, args.guard ? CsvGuard::formulas : CsvGuard::none));
   }
   if (args.out.empty()) return 0;
   files.commit();
   if (args.common.json) {
     print(nlohmann::ordered_json{
-              {"schema", 1}, {"command", "predict"}, {"rows", rows}, {"out", args.out}}
-              .dump(2) +
-          "\n");
+        {"schema", 1}, {"command", "predict"}, {"rows", rows}, {"out", args.out}});
   } else {
     say(fmt::format("wrote {}, {} rows", args.out, rows));
   }
@@ -87,6 +85,7 @@ void add_predict(CLI::App& app) {
       ->required();
   cmd->add_option("-o,--out", args->out, "Where to write the scores; without -o, stdout");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
+  add_guard(*cmd, args->guard);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);

@@ -75,8 +75,7 @@ int run_reproduce(const ReproduceArgs& args) {
     }
     say(fmt::format("wrote {}", (folder / (stem + ".md")).string()));
   }
-  if (args.common.json)
-    print((names.size() == 1 && args.table != "all" ? all[0] : all).dump(2) + "\n");
+  if (args.common.json) print(names.size() == 1 && args.table != "all" ? all[0] : all);
   return 0;
 }
 

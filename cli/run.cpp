@@ -47,6 +47,17 @@ void refuse_odd_numbers(CLI::App& command) {
   }
 }
 
+// "-o -" is stdout where a command writes one file and says the rest on stderr.
+void refuse_stdout(const CLI::App& command) {
+  for (const char* name : {"predict", "pairs", "features", "undo"})
+    if (command.get_name() == name) return;
+  const CLI::Option* out = command.get_option_no_throw("--out");
+  if (out == nullptr || out->count() == 0 || out->as<std::string>() != "-") return;
+  throw Error(ErrorKind::bad_option,
+              fmt::format("{} cannot write to -, which is stdout", command.get_name()),
+              "name a file; --json prints the result as JSON");
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "fmd");
   app.set_version_flag("--version", std::string("fmd ") + version());
@@ -68,6 +79,7 @@ int parse_and_run(int argc, char** argv) {
     fmt::print(stderr, "{}", safe_lines(err.str()));
     return code == 0 ? 0 : 2;
   }
+  for (const CLI::App* command : app.get_subcommands()) refuse_stdout(*command);
   setup_blas();
   return chosen_work()();
 }

@@ -9,6 +9,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
+#include "fmd/core/safe_text.h"
 #include "fmd/data/table_stream.h"
 
 namespace fmd::cli {
@@ -45,7 +46,7 @@ int run_split(const SplitArgs& args) {
   std::string text;
   Table table;
   const bool named = args.data.starts_with("data:");
-  if (named || table_format(FileView::open(args.data).bytes()) != TableFormat::csv) {
+  if (named || table_format(InputFile::open(args.data)->first(64)) != TableFormat::csv) {
     table = read_data(args.data);
     text = to_csv(table);
   } else {
@@ -67,10 +68,14 @@ int run_split(const SplitArgs& args) {
     json["parts"].push_back({{"name", parts[k].name},
                              {"file", path(parts[k]).string()},
                              {"rows", rows[k].size()}});
-    words += fmt::format("wrote {}, {} rows\n", path(parts[k]).string(), rows[k].size());
+    words += fmt::format("wrote {}, {} rows\n", safe_text(path(parts[k]).string()),
+                         rows[k].size());
   }
   files.commit();
-  print(args.common.json ? json.dump(2) + "\n" : words);
+  if (args.common.json)
+    print(json);
+  else
+    print(words);
   return 0;
 }
 

@@ -35,12 +35,14 @@ std::vector<Index> parse_widths(const std::string& text) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     Index width = 0;
     const auto [last, error] = std::from_chars(text.data() + at, text.data() + end, width);
-    if (error != std::errc() || last != text.data() + end || width < 1 || width > 1000000) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("train: option hidden is '{}', must be widths from 1 to "
-                              "1000000, separated by commas",
-                              text),
-                  "for two hidden layers write --hidden 100,100");
+    if (error != std::errc() || last != text.data() + end || width < 1 || width > 1000000 ||
+        widths.size() == 1000) {
+      throw Error(
+          ErrorKind::bad_option,
+          fmt::format("train: option hidden is '{}', must be at most 1000 widths from 1 to "
+                      "1000000, separated by commas",
+                      text),
+          "for two hidden layers write --hidden 100,100");
     }
     widths.push_back(width);
     at = end + 1;
@@ -149,24 +151,24 @@ int run_train(const TrainArgs& args) {
           {"validation_loss", held ? nlohmann::json(a.validation_loss) : nlohmann::json()},
           {"objective", a.objective}};
     }
-    print(json.dump(2) + "\n");
+    print(json);
   } else {
-    print(fmt::format("data   {}, {} rows; {} columns give {} features\n", table.source,
-                      table.rows(), result.model.backbone->inputs().columns.size(),
-                      result.model.backbone->cols()));
-    print(fmt::format("model  {}\n", describe(result.model)));
+    print_line(fmt::format("data   {}, {} rows; {} columns give {} features", table.source,
+                           table.rows(), result.model.backbone->inputs().columns.size(),
+                           result.model.backbone->cols()));
+    print_line(fmt::format("model  {}", describe(result.model)));
     Sheet sheet;
     sheet.sections.push_back(columns_section(data.columns, kMostColumns));
     print(screen(sheet));
     if (result.adam) {
-      print(fmt::format("fit    {}, l2 {:.3g}, {:.2f} s\n", describe(*result.adam),
-                        result.adam->l2, session.seconds()));
+      print_line(fmt::format("fit    {}, l2 {:.3g}, {:.2f} s", describe(*result.adam),
+                             result.adam->l2, session.seconds()));
     } else {
-      print(fmt::format(
-          "fit    relative gradient {:.1e} after {} passes, l2 {:.3g}, {:.2f} s\n",
+      print_line(fmt::format(
+          "fit    relative gradient {:.1e} after {} passes, l2 {:.3g}, {:.2f} s",
           s.relative_gradient, s.iterations, s.l2, session.seconds()));
     }
-    print(fmt::format("wrote  {}\n", args.out));
+    print_line(fmt::format("wrote  {}", args.out));
   }
   if (result.adam && result.adam->status == AdamStatus::diverged)
     say(

@@ -14,12 +14,12 @@ struct UndoArgs {
 };
 
 int run_undo(const UndoArgs& args) {
-  const std::string sum = undo_debias(args.receipt, args.out, args.force);
+  const std::string sum =
+      undo_debias(args.receipt, args.out,
+                  {.force = args.force, .standard = standard_output(args.common)});
   if (args.common.json)
     print(nlohmann::ordered_json{
-              {"schema", 1}, {"command", "undo"}, {"out", args.out}, {"sha256", sum}}
-              .dump(2) +
-          "\n");
+        {"schema", 1}, {"command", "undo"}, {"out", args.out}, {"sha256", sum}});
   else
     say(fmt::format("wrote {}, the model before the repair, byte for byte (sha256 {})",
                     args.out, sum));

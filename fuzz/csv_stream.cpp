@@ -23,7 +23,7 @@ Outcome outcome(const Read& read) {
 Table read_blocks(const OpenFile& file, const CsvOptions& options, std::size_t chunk,
                   Index rows) {
   static ThreadPool pool(2);
-  CsvRows source(make_feed(file, 2 * chunk), file.source, options, {.pool = &pool}, chunk);
+  CsvRows source(make_feed(file, 2 * chunk), file->name(), options, {.pool = &pool}, chunk);
   Table table;
   Table block;
   while (source.next(block, rows)) {
@@ -49,12 +49,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::size_t chunk = 1 + data[0] % 32;
   const Index rows = 1 + data[0] / 32;
-  const OpenFile file{"fuzz.csv", {data + 1, size - 1}, nullptr};
+  const OpenFile file = InputFile::in_memory({data + 1, size - 1}, "fuzz.csv");
   CsvOptions options;
   if (data[0] % 2 == 0) options.comment = "#";
   if (data[0] % 3 == 0) options.types["a"] = ColumnKind::number;
   const auto whole = fuzz::outcome([&] {
-    CsvReader reader(make_feed(file, size + 1), file.source, options, {}, size + 1);
+    CsvReader reader(make_feed(file, size + 1), file->name(), options, {}, size + 1);
     return read_all(reader, {});
   });
   fuzz::check_same(

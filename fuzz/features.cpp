@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "fmd/formats/features_file.h"
 #include "support/fuzz.h"
 
@@ -7,11 +5,8 @@
 // refused where it is read.
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace fmd;
-  auto copy = std::make_shared<std::vector<std::uint64_t>>(size / 8 + 1);  // aligned
-  if (size > 0) std::memcpy(copy->data(), data, size);
   const auto file = fuzz::accepted([&] {
-    return FeaturesFile::parse({reinterpret_cast<const std::uint8_t*>(copy->data()), size},
-                               copy, "fuzz.features");
+    return FeaturesFile::parse(InputFile::in_memory({data, size}, "fuzz.features"));
   });
   if (!file) return 0;
   const FeaturesNote& note = file->note();

@@ -30,7 +30,7 @@ std::string gzip(std::string_view text) {
 
 std::string unpack(std::string_view text) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
-  return gunzip({bytes, text.size()}, "fuzz.csv.gz", kMost);
+  return gunzip(InputFile::in_memory({bytes, text.size()}, "fuzz.csv.gz"), kMost);
 }
 
 }  // namespace

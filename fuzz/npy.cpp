@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto view = fuzz::accepted([&] { return parse_npy({data, size}, "fuzz.npy"); });
   if (!view) return 0;
   fuzz::require(view->rows > 0 && !view->columns.empty(), "an array has numbers");
-  const OpenFile file{"fuzz.npy", {data, size}, nullptr};
+  const OpenFile file = InputFile::in_memory({data, size}, "fuzz.npy");
   for (const ColumnKind kind : {ColumnKind::number, ColumnKind::category}) {
     CsvOptions options;
     for (Index c = 0; c < 3; ++c) options.types["x" + std::to_string(c)] = kind;

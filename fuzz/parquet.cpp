@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const bool there =
       fuzz::accepted([] { return parquet_library("", exec).version; }).has_value();
   if (!there || !is_parquet({data, size})) return 0;
-  const OpenFile file{"fuzz.parquet", {data, size}, nullptr};
+  const OpenFile file = InputFile::in_memory({data, size}, "fuzz.parquet");
   (void)fuzz::accepted([&] {
     const auto rows = open_parquet_rows(file, {}, exec);
     Table block;

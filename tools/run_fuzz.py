@@ -2,6 +2,7 @@
 """Builds the fuzz targets and runs each for some seconds. See ./dev fuzz --help."""
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -9,9 +10,22 @@ from pathlib import Path
 
 import build
 import environment
+import fuzz_commands
 
 ROOT = environment.ROOT
 FUZZ = ROOT / "build/fuzz"
+
+
+def run_commands(arguments: list[str]) -> int:
+    """--commands [N]: the whole command on N made-up inputs."""
+    executions = arguments[0] if arguments else "20000"
+    if len(arguments) > 1 or not re.fullmatch("[1-9][0-9]*", executions):
+        sys.exit("dev: fuzz: --commands takes a number above 0")
+    status = build.build("release", ["fmd_command"])
+    if status:
+        return status
+    return fuzz_commands.main(["--fmd", str(ROOT / "build/release/fmd"), "--executions", executions,
+                               "--seed", str(random.randrange(1, 1_000_000)), "--kept", str(FUZZ / "commands")])
 
 
 def read_arguments(arguments: list[str]) -> tuple[list[str], int]:
@@ -78,6 +92,8 @@ def run_target(target: str, seconds: int) -> bool:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--commands"]:
+        return run_commands(arguments[1:])
     targets, seconds = read_arguments(arguments)
     use_parquet_reader(targets)
     status = build.build("fuzz", [f"fuzz_{target}" for target in targets])

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <string_view>
@@ -115,6 +116,20 @@ File create_folder(const Path& path) {
     return {};
   }
   return open_existing(path);
+}
+
+File create_private(const Path& folder) {
+  announce("create", folder);
+  const int fd =
+      repeat([&] { return ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  if (fd >= 0) return File(fd);
+  // A file system without nameless files: one with a name, which is taken away at once.
+  std::string name = (folder / "fmd-XXXXXX").string();
+  const int named = ::mkostemp(name.data(), O_CLOEXEC);  // mode 0600
+  if (named < 0) fail(folder, errno);
+  File file(named);
+  ::unlink(name.c_str());
+  return file;
 }
 
 void write(const File& file, const Path& path, std::span<const std::uint8_t> bytes) {

@@ -51,6 +51,9 @@ inline const std::string kJournal = ".fmd-journal";
 [[nodiscard]] File create(const Path& path);
 // The same for a folder; it is open for locking.
 [[nodiscard]] File create_folder(const Path& path);
+// A new, empty file in this folder that only this process can reach: without a name, mode
+// 0600. It is gone when it is closed, also after a kill.
+[[nodiscard]] File create_private(const Path& folder);
 void write(const File& file, const Path& path, std::span<const std::uint8_t> bytes);
 void write_at(const File& file, const Path& path, Index offset,
               std::span<const std::uint8_t> bytes);

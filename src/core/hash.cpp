@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/mix.h"
+#include "fmd/core/file.h"
 
 namespace fmd {
 namespace {
@@ -95,6 +96,19 @@ Hash Sha256::finish() {
 Hash sha256(std::span<const std::uint8_t> bytes) {
   Sha256 hash;
   hash.add(bytes);
+  return hash.finish();
+}
+
+Hash sha256_file(const std::filesystem::path& path) {
+  constexpr Index kPiece = Index{1} << 18;
+  const auto file = InputFile::open(path);
+  Sha256 hash;
+  Bytes piece;
+  for (Index at = 0; at < file->size(); at += kPiece) {
+    piece.resize(static_cast<std::size_t>(std::min(kPiece, file->size() - at)));
+    file->read(at, piece);
+    hash.add(piece);
+  }
   return hash.finish();
 }
 

@@ -42,7 +42,7 @@ nlohmann::ordered_json with_valid_texts(const nlohmann::ordered_json& value) {
 }  // namespace
 
 void check_json_limits(std::string_view text, const std::string& source, ErrorKind kind) {
-  if (text.size() > kMostJson) {
+  if (std::ssize(text) > kMostJson) {
     throw Error(kind, fmt::format("{}: {} bytes of JSON, at most {} are read", source,
                                   text.size(), kMostJson));
   }

@@ -8,13 +8,14 @@
 
 #include "core/internal.h"
 #include "fmd/core/error.h"
+#include "fmd/core/types.h"
 
 namespace fmd::internal {
 
 // The one entry for JSON from files. What fmd writes is nested fewer than 20 deep and takes
 // less than a megabyte, apart from lists of row hashes.
 inline constexpr int kMostNesting = 64;
-inline constexpr std::size_t kMostJson = std::size_t{100} << 20;  // bytes
+inline constexpr Index kMostJson = Index{100} << 20;  // bytes
 
 // Throws Error(kind) for a text that is longer or nested deeper than the limits. A value
 // that is nested deep is safe to parse, but not to copy, compare or write: those call
@@ -22,15 +23,17 @@ inline constexpr std::size_t kMostJson = std::size_t{100} << 20;  // bytes
 void check_json_limits(std::string_view text, const std::string& source, ErrorKind kind);
 
 // J is nlohmann::json or ordered_json. Memory: at most about 20 bytes for a byte of text.
-// Throws Error(kind) that names the source and the place.
+// Throws Error(kind) that names the source, says `what`, and names the place.
 template <typename J = nlohmann::json>
 [[nodiscard]] J parse_json(std::string_view text, const std::string& source,
-                           ErrorKind kind = ErrorKind::bad_model) {
+                           ErrorKind kind = ErrorKind::bad_model,
+                           const std::string& what = "damaged JSON",
+                           const std::string& hint = "") {
   check_json_limits(text, source, kind);
   try {
     return J::parse(text);
   } catch (const typename J::exception& error) {
-    throw Error(kind, fmt::format("{}: damaged JSON ({})", source, error.what()));
+    throw Error(kind, fmt::format("{}: {} ({})", source, what, error.what()), hint);
   }
 }
 

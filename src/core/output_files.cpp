@@ -10,6 +10,7 @@
 #include "core/disk.h"
 #include "core/journal.h"
 #include "core/signals.h"
+#include "fmd/core/file.h"
 
 namespace fs = std::filesystem;
 
@@ -93,6 +94,7 @@ struct OutputFiles::State {
     bool synced = true;
     bool folder = false;
     std::vector<Output> inside = {};  // files of a folder: their target is a plain name
+    bool nameless = false;            // never put in place
   };
 
   Options options;
@@ -121,6 +123,30 @@ struct OutputFiles::State {
       disk::set_mode(output.file, journal::temporary_of(output.target), old.st_mode & 0777);
   }
 
+  [[nodiscard]] bool is_standard(const Path& target) const {
+    return options.standard && target == "-";
+  }
+
+  // Hands on what was written to "-".
+  void pass_on(const Output& output) const {
+    const auto file = InputFile::open(fmt::format("/proc/self/fd/{}", output.file.fd()));
+    Bytes piece;
+    for (Index at = 0; at < file->size(); at += std::ssize(piece)) {
+      piece.resize(static_cast<std::size_t>(std::min(file->size() - at, Index{1} << 16)));
+      file->read(at, piece);
+      options.standard({reinterpret_cast<const char*>(piece.data()), piece.size()});
+    }
+  }
+
+  Output& claim_nameless(const Path& resolved, const Path& folder) {
+    outputs.push_back({.target = resolved,
+                       .file = disk::create_private(folder),
+                       .written = false,
+                       .synced = true,
+                       .nameless = true});
+    return outputs.back();
+  }
+
   void claim(const Path& target, bool folder = false) {
     const Path resolved =
         folder ? journal::resolve_folder(target) : journal::resolve(target);
@@ -129,6 +155,7 @@ struct OutputFiles::State {
       give_up(*known);
       outputs.erase(known);
     }
+    if (is_standard(target)) return void(claim_nameless(resolved, "/tmp"));
     journal::finish_pending(resolved);
     check_free(resolved, options.force, folder);
     const HoldSignals hold;  // a file that is there is remembered
@@ -248,6 +275,11 @@ void OutputFiles::reserve(const Path& target) { state_->claim(target); }
 
 void OutputFiles::reserve_folder(const Path& target) { state_->claim(target, true); }
 
+void OutputFiles::reserve_nameless(const Path& target) {
+  const Path resolved = journal::resolve(target);
+  state_->claim_nameless(resolved, resolved.parent_path());
+}
+
 void OutputFiles::write(const Path& target, std::span<const std::uint8_t> bytes) {
   state_->change(target, [&](State::Output& output, const Path& path) {
     if (output.written) disk::empty(output.file, path);
@@ -297,15 +329,21 @@ Path OutputFiles::temporary(const Path& target) const {
   if (const State::Output* folder = state_->folder_of(target))
     return journal::temporary_of(folder->target) / target.filename();
   const Path resolved = journal::resolve(target);
-  if (state_->find(resolved) == state_->outputs.end()) {
+  const auto found = state_->find(resolved);
+  if (found == state_->outputs.end()) {
     throw Error(ErrorKind::bad_option,
                 fmt::format("output: {} is not reserved or written", target.string()));
   }
+  if (found->nameless) return fmt::format("/proc/self/fd/{}", found->file.fd());
   return journal::temporary_of(resolved);
 }
 
 void OutputFiles::commit() {
   auto& s = *state_;
+  for (const State::Output& output : s.outputs)
+    if (output.nameless && s.options.standard && output.target.filename() == "-")
+      s.pass_on(output);
+  std::erase_if(s.outputs, [](const State::Output& o) { return o.nameless; });
   const auto unused = std::stable_partition(
       s.outputs.begin(), s.outputs.end(), [](const State::Output& o) { return o.written; });
   for (auto it = unused; it != s.outputs.end(); ++it) s.give_up(*it);

@@ -126,6 +126,8 @@ void check_sum(const Dataset& set, const DatasetFile& file,
               fmt::format("get the original again; source: {}", set.source));
 }
 
+constexpr Index kMostData = Index{1} << 30;  // bytes, unpacked
+
 // The file's text, once its checksum is verified.
 std::string verified_text(const Dataset& set, const DatasetFile& file,
                           const std::filesystem::path& folder) {
@@ -135,7 +137,7 @@ std::string verified_text(const Dataset& set, const DatasetFile& file,
   const FileView view = FileView::open(path);
   check_sum(set, file, path, "sha256", view.bytes());
   if (!is_gzip(view.bytes())) return std::string(view.text());
-  return gunzip(view.bytes(), path.string(), Index{1} << 30);
+  return gunzip(InputFile::in_memory(view.bytes(), path.string()), kMostData);
 }
 
 // The path of a file of an image set, plain or packed; empty when it is not there.
@@ -170,10 +172,7 @@ std::string read_image_file(const Dataset& set, const DatasetFile& file,
   constexpr const char* kKind = "unpacked sha256";
   const std::filesystem::path path = image_path(file, data_folder);
   if (path.empty()) throw missing(set, file, data_folder, kKind);
-  const FileView view = FileView::open(path);
-  std::string bytes = is_gzip(view.bytes())
-                          ? gunzip(view.bytes(), path.string(), Index{1} << 30)
-                          : std::string(view.text());
+  std::string bytes = read_text(path, kMostData);
   check_sum(set, file, path, kKind,
             {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
   return bytes;
@@ -205,8 +204,10 @@ Table load_dataset(const std::string& name, const std::filesystem::path& data_fo
                     name == "adult" ? "its parts are train and test" : "it has no parts"));
   }
   if (set.files.empty()) {
-    return parse_csv(gunzip({kAcsIncomeSample, kAcsIncomeSampleSize}, name, Index{1} << 30),
-                     name);
+    return parse_csv(
+        gunzip(InputFile::in_memory({kAcsIncomeSample, kAcsIncomeSampleSize}, name),
+               kMostData),
+        name);
   }
   std::vector<std::string> texts;
   for (const DatasetFile& file : set.files) {

@@ -1,6 +1,7 @@
 #include "data/gzip.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
@@ -19,10 +20,12 @@ Error damaged_gzip(const std::string& source, const std::string& what) {
 }
 
 // The last four bytes hold the length of the text. In a damaged file it may be wrong.
-std::size_t likely_size(std::span<const std::uint8_t> bytes) {
+std::size_t likely_size(const InputFile& file) {
+  std::array<std::uint8_t, 4> last{};
+  file.read(file.size() - 4, last);
   std::uint32_t told = 0;
-  for (std::size_t i = 0; i < 4; ++i) told = told << 8 | bytes[bytes.size() - 1 - i];
-  return std::min<std::size_t>(told, 16 * bytes.size());
+  for (std::size_t i = 0; i < 4; ++i) told = told << 8 | last[3 - i];
+  return std::min<std::size_t>(told, 16 * to_size(file.size()));
 }
 
 }  // namespace
@@ -32,8 +35,8 @@ bool is_gzip(std::span<const std::uint8_t> bytes) {
 }
 
 struct GzipReader::State {
-  State(std::span<const std::uint8_t> all, std::string name, Index most)
-      : bytes(all), source(std::move(name)), max_bytes(most) {
+  State(std::shared_ptr<const InputFile> input, Index most)
+      : file(std::move(input)), source(file->name()), max_bytes(most) {
     std::memset(&stream, 0, sizeof(stream));
     if (inflateInit2(&stream, 15 + 16) != Z_OK) throw std::bad_alloc();
     begin();
@@ -43,34 +46,47 @@ struct GzipReader::State {
   ~State() { inflateEnd(&stream); }
 
   void begin() {
-    stream.next_in = const_cast<Bytef*>(bytes.data());  // zlib only reads it
-    left = bytes.size();
+    stream.avail_in = 0;
+    left = file->size();
     total = 0;
     ended = false;
     error.reset();
-    if (bytes.size() < 18) error = damaged_gzip(source, "a gzip file that is cut off");
+    if (file->size() < 18) error = damaged_gzip(source, "a gzip file that is cut off");
+  }
+
+  // Reads more of the file when nothing of it is left to unpack.
+  void feed() {
+    if (stream.avail_in > 0 || left == 0) return;
+    packed.resize(to_size(std::min<Index>(left, kPacked)));
+    file->read(file->size() - left, packed);
+    left -= std::ssize(packed);
+    stream.next_in = packed.data();
+    stream.avail_in = static_cast<uInt>(packed.size());
+  }
+
+  // More members may follow; tape blocks are padded with zeros.
+  void skip_padding() {
+    for (feed(); stream.avail_in > 0 && *stream.next_in == 0; feed())
+      ++stream.next_in, --stream.avail_in;
   }
 
   // Unpacks once into `out` and returns how many bytes came. Sets `ended` and `error`.
   std::size_t step(std::span<char> out) {
-    const std::size_t fed = std::min<std::size_t>(left, std::size_t{1} << 30);
     const std::size_t room = std::min<std::size_t>(out.size(), std::size_t{1} << 30);
-    stream.avail_in = static_cast<uInt>(fed);
+    feed();
     stream.next_out = reinterpret_cast<Bytef*>(out.data());
     stream.avail_out = static_cast<uInt>(room);
     const int status = inflate(&stream, Z_NO_FLUSH);
-    left -= fed - stream.avail_in;
     const std::size_t came = room - stream.avail_out;
     total += static_cast<Index>(came);
     if (total > max_bytes) {
       error = damaged_gzip(source, fmt::format("unpacks to more than {} bytes", max_bytes));
     } else if (status == Z_STREAM_END) {
-      // More members may follow; tape blocks are padded with zeros.
-      while (left > 0 && *stream.next_in == 0) ++stream.next_in, --left;
-      ended = left == 0;
+      skip_padding();
+      ended = stream.avail_in == 0;
       if (!ended) inflateReset(&stream);
-    } else if (status == Z_BUF_ERROR ||
-               (status == Z_OK && left == 0 && stream.avail_out != 0)) {
+    } else if (status == Z_BUF_ERROR || (status == Z_OK && left == 0 &&
+                                         stream.avail_in == 0 && stream.avail_out != 0)) {
       error = damaged_gzip(source, "a gzip file that is cut off");
     } else if (status != Z_OK) {
       const char* what = stream.msg != nullptr ? stream.msg : "unknown";
@@ -79,20 +95,21 @@ struct GzipReader::State {
     return came;
   }
 
-  std::span<const std::uint8_t> bytes;
+  static constexpr Index kPacked = Index{1} << 18;
+
+  std::shared_ptr<const InputFile> file;
   std::string source;
   Index max_bytes;
   z_stream stream;
-  std::size_t left = 0;
+  Bytes packed;    // what zlib is fed from
+  Index left = 0;  // of the file, after `packed`
   Index total = 0;
   bool ended = false;
   std::optional<Error> error;
 };
 
-GzipReader::GzipReader(std::span<const std::uint8_t> bytes, std::string source,
-                       Index max_bytes)
-    : state_(std::make_unique<State>(bytes, std::move(source),
-                                     std::max<Index>(max_bytes, 0))) {}
+GzipReader::GzipReader(std::shared_ptr<const InputFile> file, Index max_bytes)
+    : state_(std::make_unique<State>(std::move(file), std::max<Index>(max_bytes, 0))) {}
 
 GzipReader::~GzipReader() = default;
 
@@ -107,8 +124,10 @@ std::size_t GzipReader::read(std::span<char> out) {
 bool GzipReader::at_end() const { return state_->ended; }
 
 double GzipReader::share() const {
-  const auto size = static_cast<double>(state_->bytes.size());
-  return (size - static_cast<double>(state_->left)) / size;
+  const auto size = static_cast<double>(state_->file->size());
+  return (size - static_cast<double>(state_->left) -
+          static_cast<double>(state_->stream.avail_in)) /
+         size;
 }
 
 void GzipReader::rewind() {
@@ -116,13 +135,12 @@ void GzipReader::rewind() {
   state_->begin();
 }
 
-std::string gunzip(std::span<const std::uint8_t> bytes, const std::string& source,
-                   Index max_bytes) {
+std::string gunzip(const std::shared_ptr<const InputFile>& file, Index max_bytes) {
   constexpr std::size_t kChunk = std::size_t{1} << 20;
-  GzipReader reader(bytes, source, max_bytes);
+  GzipReader reader(file, max_bytes);
   std::string text;
-  if (bytes.size() >= 18)
-    text.reserve(std::min(likely_size(bytes), to_size(std::max<Index>(max_bytes, 0))) +
+  if (file->size() >= 18)
+    text.reserve(std::min(likely_size(*file), to_size(std::max<Index>(max_bytes, 0))) +
                  kChunk);
   std::size_t used = 0;
   while (!reader.at_end()) {

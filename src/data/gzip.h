@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/internal.h"
-#include "fmd/core/types.h"
+#include "fmd/core/file.h"
 
 namespace fmd::internal {
 
@@ -15,7 +15,7 @@ namespace fmd::internal {
 // The text in a gzip file (one member or several in a row), from its start to its end.
 class GzipReader {
  public:
-  GzipReader(std::span<const std::uint8_t> bytes, std::string source, Index max_bytes);
+  GzipReader(std::shared_ptr<const InputFile> file, Index max_bytes);
   ~GzipReader();
   GzipReader(const GzipReader&) = delete;
   GzipReader& operator=(const GzipReader&) = delete;
@@ -34,7 +34,7 @@ class GzipReader {
 };
 
 // The whole text. Throws what read() throws. Memory grows with the bytes that are there.
-[[nodiscard]] std::string gunzip(std::span<const std::uint8_t> bytes,
-                                 const std::string& source, Index max_bytes);
+[[nodiscard]] std::string gunzip(const std::shared_ptr<const InputFile>& file,
+                                 Index max_bytes);
 
 }  // namespace fmd::internal

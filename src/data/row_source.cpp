@@ -4,10 +4,7 @@
 
 namespace fmd::internal {
 
-OpenFile open_file(const std::filesystem::path& path) {
-  const auto view = std::make_shared<const FileView>(FileView::open(path));
-  return {path.string(), view->bytes(), view};
-}
+Bytes start_of(const OpenFile& file) { return file->first(64); }
 
 Table read_rows(RowSource& source) {
   Table table;

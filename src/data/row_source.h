@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -28,13 +27,10 @@ class RowSource {
 };
 
 // A file that is open already. (A pipe can be read only once.)
-struct OpenFile {
-  std::string source;  // its path as given
-  std::span<const std::uint8_t> bytes;
-  std::shared_ptr<const FileView> view;  // keeps the bytes; null: the caller keeps them
-};
+using OpenFile = std::shared_ptr<const InputFile>;
 
-[[nodiscard]] OpenFile open_file(const std::filesystem::path& path);
+// The first bytes, which tell what kind of file it is.
+[[nodiscard]] Bytes start_of(const OpenFile& file);
 
 // All rows of a source that is at its start.
 [[nodiscard]] Table read_rows(RowSource& source);

@@ -23,7 +23,7 @@ namespace {
 
 std::unique_ptr<RowSource> open_rows(const OpenFile& file, const CsvOptions& options,
                                      const Exec& exec) {
-  switch (table_format(file.bytes)) {
+  switch (table_format(start_of(file))) {
     case TableFormat::npy:
       return open_npy_rows(file, options, exec);
     case TableFormat::parquet:
@@ -50,7 +50,7 @@ TableStream TableStream::open(const std::filesystem::path& path, const CsvOption
   auto state = std::make_unique<State>();
   state->source = path.string();
   state->options = options;
-  state->rows = open_rows(open_file(path), as_texts(options), exec);
+  state->rows = open_rows(InputFile::open(path), as_texts(options), exec);
   return TableStream(std::move(state));
 }
 
@@ -93,8 +93,8 @@ Index TableStream::row() const { return state_->row; }
 
 Table read_table(const std::filesystem::path& path, const CsvOptions& options,
                  const Exec& exec) {
-  const OpenFile file = open_file(path);
-  if (table_format(file.bytes) == TableFormat::csv)
+  const OpenFile file = InputFile::open(path);
+  if (table_format(start_of(file)) == TableFormat::csv)
     return read_csv_file(file, options, exec);
   Table table = read_rows(*open_rows(file, as_texts(options), exec));
   apply_notations(options, table);

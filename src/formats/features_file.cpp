@@ -9,10 +9,10 @@
 
 #include "core/check.h"
 #include "core/index.h"
-#include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/safetensors.h"
 #include "formats/features_note.h"
+#include "formats/stored_features.h"
 
 namespace fmd {
 namespace {
@@ -20,11 +20,6 @@ namespace {
 [[noreturn]] void damaged_features(const std::string& source, const std::string& what) {
   throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),
               "the file is damaged: make it again with fmd features");
-}
-
-template <typename T>
-std::span<const T> values_of(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
 std::string flip_prefix(std::size_t k) { return fmt::format("flip.{}.", k); }
@@ -73,17 +68,14 @@ bool is_features_file(std::span<const std::uint8_t> bytes) {
 }
 
 FeaturesFile FeaturesFile::open(const std::filesystem::path& path) {
-  auto file = std::make_shared<const FileView>(FileView::open(path));
-  return parse(file->bytes(), file, path.string());
+  return parse(InputFile::open(path));
 }
 
-FeaturesFile FeaturesFile::parse(std::span<const std::uint8_t> bytes,
-                                 std::shared_ptr<const void> keeper,
-                                 const std::string& source) {
+FeaturesFile FeaturesFile::parse(std::shared_ptr<const InputFile> input) {
   FeaturesFile result;
-  result.source_ = source;
-  result.keeper_ = std::move(keeper);
-  const Safetensors file = Safetensors::parse(bytes, source);
+  result.source_ = input->name();
+  const SafetensorsHead file = SafetensorsHead::read(*input);
+  result.file_ = std::move(input);
   const auto text = file.metadata.find(kFeaturesKey);
   if (text == file.metadata.end())
     damaged_features(result.source_, fmt::format("metadata '{}' is missing", kFeaturesKey));
@@ -98,10 +90,7 @@ FeaturesFile FeaturesFile::parse(std::span<const std::uint8_t> bytes,
       damaged_features(
           result.source_,
           fmt::format("tensor '{}' does not have the shape that its note says", name));
-    if (reinterpret_cast<std::uintptr_t>(found->second.bytes.data()) % 4 != 0)
-      damaged_features(result.source_,
-                       fmt::format("tensor '{}' is not aligned to 4 bytes", name));
-    result.tensors_[name] = found->second.bytes;
+    result.offset_[name] = found->second.offset;
   }
   return result;
 }
@@ -120,43 +109,43 @@ std::unique_ptr<Features> FeaturesFile::flips(std::size_t k, Index first,
 std::unique_ptr<Features> FeaturesFile::kept(const std::string& prefix, Index first,
                                              Index count) const {
   const FeaturesNote& n = note();
+  StoredRows rows{.file = file_, .rows = count, .cols = n.cols};
   std::unique_ptr<Features> X;
   if (n.places == 0) {
-    const auto x = values_of<float>(tensors_.at(prefix + "x"));
-    X = make_dense_view(x.subspan(at(first * n.cols), at(count * n.cols)), count, n.cols,
-                        keeper_);
+    rows.x = offset_.at(prefix + "x") + 4 * first * n.cols;
+    X = make_stored_dense(std::move(rows));
   } else {
-    PaddedRows rows;
     rows.places = n.places;
-    rows.cols = n.cols;
-    const std::size_t from = at(first * n.places), size = at(count * n.places);
-    rows.column =
-        values_of<std::int32_t>(tensors_.at(prefix + "column")).subspan(from, size);
-    if (!n.ones)
-      rows.value = values_of<float>(tensors_.at(prefix + "value")).subspan(from, size);
-    X = make_padded_view(rows, source_, keeper_);
+    rows.column = offset_.at(prefix + "column") + 4 * first * n.places;
+    if (!n.ones) rows.value = offset_.at(prefix + "value") + 4 * first * n.places;
+    X = make_stored_sparse(std::move(rows));
   }
   if (n.outputs == 0) return X;
-  std::vector<double> offset(at(count * n.outputs));
-  const auto bytes =
-      tensors_.at(prefix + "offset")
-          .subspan(at(first * n.outputs) * sizeof(double), offset.size() * sizeof(double));
-  if (!offset.empty()) std::memcpy(offset.data(), bytes.data(), bytes.size());
+  std::vector<double> offset =
+      numbers<double>(prefix + "offset", first * n.outputs, count * n.outputs);
   for (const double value : offset)
     if (!std::isfinite(value)) damaged_features(source_, "an offset is not finite");
   return make_offset(std::move(X), std::move(offset), n.outputs);
 }
 
+template <typename T>
+std::vector<T> FeaturesFile::numbers(const std::string& name, Index first,
+                                     Index count) const {
+  std::vector<T> values(at(count));
+  file_->read(offset_.at(name) + first * Index{sizeof(T)},
+              {reinterpret_cast<std::uint8_t*>(values.data()), values.size() * sizeof(T)});
+  return values;
+}
+
 std::vector<std::int32_t> FeaturesFile::codes(const std::string& name, Index first,
                                               Index count, std::size_t below) const {
-  const auto all = values_of<std::int32_t>(tensors_.at(name));
-  const auto part = all.subspan(at(first), at(count));
+  std::vector<std::int32_t> part = numbers<std::int32_t>(name, first, count);
   for (std::size_t i = 0; i < part.size(); ++i)
     if (part[i] < -1 || part[i] >= static_cast<Index>(below))
       damaged_features(source_,
                        fmt::format("row {}, tensor '{}': {} is not one of {} values",
                                    first + static_cast<Index>(i), name, part[i], below));
-  return {part.begin(), part.end()};
+  return part;
 }
 
 std::vector<std::int32_t> FeaturesFile::labels(Index first, Index count) const {
@@ -164,9 +153,9 @@ std::vector<std::int32_t> FeaturesFile::labels(Index first, Index count) const {
   return codes("label", first, count, note().classes.size());
 }
 
-std::span<const float> FeaturesFile::weights(Index first, Index count) const {
+std::vector<float> FeaturesFile::weights(Index first, Index count) const {
   if (note().weight.empty()) return {};
-  const auto part = values_of<float>(tensors_.at("weight")).subspan(at(first), at(count));
+  std::vector<float> part = numbers<float>("weight", first, count);
   for (const float w : part)
     if (!(w >= 0 && std::isfinite(w)))
       damaged_features(source_, "a weight is not a number >= 0");

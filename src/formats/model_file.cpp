@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/json.h"
 #include "fmd/core/file.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/formats/safetensors.h"
@@ -113,7 +114,8 @@ HeadShape read_shape(const Safetensors& file, const std::string& source) {
   const auto found = file.metadata.find(kHead);
   if (found == file.metadata.end()) return shape;  // a linear head
   try {
-    const Json json = Json::parse(found->second);
+    const Json json = parse_json<Json>(found->second, source, ErrorKind::bad_model,
+                                       "metadata 'fmd.head' cannot be read");
     shape.hidden = json.at("hidden").get<std::vector<Index>>();
     shape.activation = parse_activation(json.at("activation").get<std::string>());
   } catch (const Json::exception&) {
@@ -180,7 +182,8 @@ std::string note_json(const TrainingNote& note) {
 TrainingNote read_note(const std::string& text, const std::string& source) {
   TrainingNote note;
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text, source, ErrorKind::bad_model,
+                                       "metadata 'fmd.training' cannot be read");
     note.rows = json.at("rows").get<Index>();
     note.l2 = json.at("l2").get<double>();
     note.relative_gradient = json.at("relative_gradient").get<double>();
@@ -199,7 +202,9 @@ class NativeFile final : public ModelFile {
  public:
   explicit NativeFile(FileSet files)
       : ModelFile(std::move(files)),
-        model_(parse_model(bytes(), path().filename().string())) {}
+        model_(parse_model(bytes(), path().filename().string())) {
+    for (AttributeSpec& spec : model_.task.attributes) spec.stored_in.file = path();
+  }
   [[nodiscard]] const Model& model() const override { return model_; }
   // The file is written anew: a model that was stored as F32 becomes F64.
   [[nodiscard]] Patch patch(const Model& changed) const override {
@@ -287,6 +292,8 @@ Model open_model(const std::filesystem::path& path, const ModelFormats& formats)
 
 Bytes model_bytes(const Model& model) {
   const std::vector<Index> widths = model.head->widths();
+  require_option(std::ssize(widths) - 2 <= kMostLayers, "model file", "hidden layers",
+                 std::ssize(widths) - 2, fmt::format("at most {}", kMostLayers));
   const std::vector<HeadLayer> all = layers_of(*model.head);
   const std::size_t layers = all.size();
   if (model.head->linear() && !all[0].head.whole())

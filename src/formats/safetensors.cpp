@@ -41,12 +41,14 @@ Index checked_product(const std::vector<Index>& factors, Index first) {
   return product;
 }
 
-Tensor view_of(const std::string& name, const SafetensorsHeader::Entry& entry,
-               std::span<const std::uint8_t> data, const std::string& source) {
+// The tensor's place among `data` bytes that begin at `start`.
+SafetensorsHead::Place place_of(const std::string& name,
+                                const SafetensorsHeader::Entry& entry, Index start,
+                                Index data, const std::string& source) {
   if (entry.offsets.size() != 2 || entry.offsets[0] > entry.offsets[1] ||
-      entry.offsets[1] > static_cast<Index>(data.size())) {
-    damaged_file(source, fmt::format("tensor '{}' lies outside the {} bytes of data", name,
-                                     data.size()));
+      entry.offsets[1] > data) {
+    damaged_file(source,
+                 fmt::format("tensor '{}' lies outside the {} bytes of data", name, data));
   }
   const Index size = element_size(entry.dtype);
   if (size == 0)
@@ -58,9 +60,7 @@ Tensor view_of(const std::string& name, const SafetensorsHeader::Entry& entry,
         source,
         fmt::format("tensor '{}' has {} bytes, which does not fit its shape and dtype",
                     name, length));
-  return {entry.dtype, entry.shape,
-          data.subspan(static_cast<std::size_t>(entry.offsets[0]),
-                       static_cast<std::size_t>(length))};
+  return {entry.dtype, entry.shape, start + entry.offsets[0], length};
 }
 
 // Every byte of the data belongs to exactly one tensor.
@@ -133,27 +133,40 @@ std::string header_text(const Safetensors& file) {
 
 Index Tensor::elements() const { return checked_product(shape, 1); }
 
-Safetensors Safetensors::parse(std::span<const std::uint8_t> bytes,
-                               const std::string& source) {
+SafetensorsHead SafetensorsHead::read(const InputFile& file) {
+  const std::string& source = file.name();
   std::uint64_t length = 0;
-  if (bytes.size() < sizeof length)
-    damaged_file(
-        source, fmt::format("{} bytes are too short for a safetensors file", bytes.size()));
-  std::memcpy(&length, bytes.data(), sizeof length);
-  if (length > kMostHeader || length > bytes.size() - sizeof length)
+  const auto size = static_cast<std::uint64_t>(file.size());
+  if (size < sizeof length)
+    damaged_file(source,
+                 fmt::format("{} bytes are too short for a safetensors file", size));
+  std::memcpy(&length, file.first(sizeof length).data(), sizeof length);
+  if (length > kMostHeader || length > size - sizeof length)
     damaged_file(source,
                  fmt::format("the safetensors header claims {} bytes, the file has {}",
-                             length, bytes.size()));
-  const auto header_bytes = bytes.subspan(sizeof length, static_cast<std::size_t>(length));
-  const auto data = bytes.subspan(sizeof length + static_cast<std::size_t>(length));
-  const std::string_view text(reinterpret_cast<const char*>(header_bytes.data()),
-                              header_bytes.size());
+                             length, size));
+  std::string text(static_cast<std::size_t>(length), '\0');
+  file.read(sizeof length, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+  const auto start = static_cast<Index>(sizeof length + length);
   SafetensorsHeader header = parse_safetensors_header(text, source);
-  Safetensors file;
+  SafetensorsHead head;
   for (const auto& [name, entry] : header.entries)
-    file.tensors.emplace(name, view_of(name, entry, data, source));
-  check_cover(header, static_cast<Index>(data.size()), source);
-  file.metadata = std::move(header.metadata);
+    head.tensors.emplace(name, place_of(name, entry, start, file.size() - start, source));
+  check_cover(header, file.size() - start, source);
+  head.metadata = std::move(header.metadata);
+  return head;
+}
+
+Safetensors Safetensors::parse(std::span<const std::uint8_t> bytes,
+                               const std::string& source) {
+  SafetensorsHead head = SafetensorsHead::read(*InputFile::in_memory(bytes, source));
+  Safetensors file;
+  for (auto& [name, place] : head.tensors)
+    file.tensors.emplace(name,
+                         Tensor{place.dtype, place.shape,
+                                bytes.subspan(static_cast<std::size_t>(place.offset),
+                                              static_cast<std::size_t>(place.length))});
+  file.metadata = std::move(head.metadata);
   return file;
 }
 

@@ -30,7 +30,7 @@ void write_one(const FileSet& from, const std::string& name,
 }
 
 Hash written_hash(const OutputFiles& files, const Path& target) {
-  return sha256(FileView::open(files.temporary(target)));
+  return sha256_file(files.temporary(target));
 }
 
 void require_known(const Patch& patch, const NamedBytes& files) {

@@ -25,15 +25,10 @@ void require_row(Index row, Index rows) {
               fmt::format("features: row {} is asked for, there are {}", row, rows));
 }
 
-// On memory that `keeper` holds: of its own, or a mapped file.
 class DenseFeatures final : public Features {
  public:
-  DenseFeatures(std::span<const float> values, Index rows, Index cols,
-                std::shared_ptr<const void> keeper)
-      : values_(values.empty() ? &kNothing : values.data()),
-        rows_(rows),
-        cols_(cols),
-        keeper_(std::move(keeper)) {}
+  DenseFeatures(std::vector<float> values, Index rows, Index cols)
+      : values_(std::move(values)), rows_(rows), cols_(cols) {}
 
   [[nodiscard]] Index rows() const override { return rows_; }
   [[nodiscard]] Index cols() const override { return cols_; }
@@ -44,7 +39,7 @@ class DenseFeatures final : public Features {
     block.first = r.first;
     block.rows = r.rows;
     block.cols = cols_;
-    block.dense = values_ + r.first * cols_;
+    block.dense = values_.empty() ? &kNothing : values_.data() + r.first * cols_;
     return block;
   }
 
@@ -55,7 +50,7 @@ class DenseFeatures final : public Features {
     float* to = scratch.dense.data();
     for (const Index row : rows) {
       require_row(row, rows_);
-      to = std::copy_n(values_ + row * cols_, cols_, to);
+      to = std::copy_n(values_.begin() + row * cols_, cols_, to);
     }
     FeatureBlock block;
     block.rows = static_cast<Index>(rows.size());
@@ -66,9 +61,8 @@ class DenseFeatures final : public Features {
 
  private:
   static constexpr float kNothing = 0;  // a null pointer would mean sparse
-  const float* values_;
+  std::vector<float> values_;
   Index rows_, cols_;
-  std::shared_ptr<const void> keeper_;
 };
 
 class SparseFeatures final : public Features {
@@ -116,79 +110,6 @@ class SparseFeatures final : public Features {
 
  private:
   CsrRows csr_;
-};
-
-class PaddedFeatures final : public Features {
- public:
-  PaddedFeatures(const PaddedRows& rows, std::string source,
-                 std::shared_ptr<const void> keeper)
-      : padded_(rows), source_(std::move(source)), keeper_(std::move(keeper)) {}
-
-  [[nodiscard]] Index rows() const override {
-    return padded_.places == 0 ? 0
-                               : static_cast<Index>(padded_.column.size()) / padded_.places;
-  }
-  [[nodiscard]] Index cols() const override { return padded_.cols; }
-
-  [[nodiscard]] FeatureBlock block(Index b, Scratch& scratch) const override {
-    begin(scratch);
-    const Range r = range_of(b, rows());
-    for (Index row = r.first; row < r.first + r.rows; ++row) add(row, scratch);
-    return end(r.first, scratch);
-  }
-
-  [[nodiscard]] FeatureBlock gather(std::span<const Index> rows,
-                                    Scratch& scratch) const override {
-    begin(scratch);
-    for (const Index row : rows) {
-      require_row(row, this->rows());
-      add(row, scratch);
-    }
-    return end(0, scratch);
-  }
-
- private:
-  static void begin(Scratch& scratch) {
-    scratch.start.assign(1, 0);
-    scratch.column.clear();
-    scratch.value.clear();
-  }
-
-  void add(Index row, Scratch& scratch) const {
-    const auto columns =
-        padded_.column.subspan(at(row * padded_.places), at(padded_.places));
-    std::int32_t last = -1;
-    for (std::size_t k = 0; k < columns.size() && columns[k] != -1; ++k) {
-      if (columns[k] <= last || columns[k] >= padded_.cols) fail(row, columns[k]);
-      last = columns[k];
-      scratch.column.push_back(last);
-      if (!padded_.value.empty())
-        scratch.value.push_back(padded_.value[at(row * padded_.places) + k]);
-    }
-    scratch.start.push_back(static_cast<Index>(scratch.column.size()));
-  }
-
-  [[nodiscard]] FeatureBlock end(Index first, const Scratch& scratch) const {
-    FeatureBlock block;
-    block.first = first;
-    block.rows = static_cast<Index>(scratch.start.size()) - 1;
-    block.cols = padded_.cols;
-    block.start = scratch.start;
-    block.column = scratch.column;
-    block.value = scratch.value;
-    return block;
-  }
-
-  [[noreturn]] void fail(Index row, std::int32_t column) const {
-    throw Error(ErrorKind::bad_model,
-                fmt::format("{}: row {} has a feature {}, they must ascend and be below {}",
-                            source_, row, column, padded_.cols),
-                "the file is damaged: make it again");
-  }
-
-  PaddedRows padded_;
-  std::string source_;
-  std::shared_ptr<const void> keeper_;
 };
 
 // Another matrix of features, with an offset for the logits.
@@ -295,22 +216,8 @@ void patch_row(const FeatureBlock& block, Index i, const FeaturePatch& patch,
 }  // namespace
 
 std::unique_ptr<Features> make_dense(std::vector<float> values, Index rows, Index cols) {
-  auto kept = std::make_shared<const std::vector<float>>(std::move(values));
-  return make_dense_view(*kept, rows, cols, kept);
-}
-
-std::unique_ptr<Features> make_dense_view(std::span<const float> values, Index rows,
-                                          Index cols, std::shared_ptr<const void> keeper) {
   require_size("features", "values", static_cast<Index>(values.size()), rows * cols);
-  return std::make_unique<DenseFeatures>(values, rows, cols, std::move(keeper));
-}
-
-std::unique_ptr<Features> make_padded_view(const PaddedRows& rows, std::string source,
-                                           std::shared_ptr<const void> keeper) {
-  if (!rows.value.empty())
-    require_size("features", "value", static_cast<Index>(rows.value.size()),
-                 static_cast<Index>(rows.column.size()));
-  return std::make_unique<PaddedFeatures>(rows, std::move(source), std::move(keeper));
+  return std::make_unique<DenseFeatures>(std::move(values), rows, cols);
 }
 
 std::unique_ptr<Features> make_sparse(CsrRows rows) {

@@ -176,7 +176,7 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
       CsvOptions csv;
       csv.types = model.backbone->inputs().types();
       csv.types[task.id] = ColumnKind::category;
-      const Table given = read_table(kind.detail, csv, exec);
+      const Table given = read_table(pairs_file(spec), csv, exec);
       pairs[a] = make_given_pairs(model, study, a, given, task.id, rows, exec);
     } else if (has_flips(study.attributes[a], study.reads[a])) {
       pairs[a] = make_flip_pairs(model, study, a, rows, exec);

@@ -349,15 +349,18 @@ struct Line {
 
 class Writer {
  public:
-  explicit Writer(const Explanation& explained)
-      : explained_(explained), classes_(cells_of(explained.report.task.classes)) {
+  Writer(const Explanation& explained, CsvGuard guard)
+      : explained_(explained),
+        guard_(guard),
+        classes_(cells_of(explained.report.task.classes)) {
     for (const Attribute& a : explained.train.attributes)
       groups_.push_back(cells_of(a.groups));
   }
 
   [[nodiscard]] std::string header() const {
     std::string text = "row,label";
-    for (const Attribute& a : explained_.train.attributes) text += "," + csv_cell(a.name);
+    for (const Attribute& a : explained_.train.attributes)
+      text += "," + csv_cell(a.name, guard_);
     const auto& measures = explained_.report.measures;
     if (measures.size() == 1) return text + ",change\n";
     for (const ExplainedMeasure& m : measures) text += "," + csv_cell("change_" + m.name());
@@ -410,13 +413,15 @@ class Writer {
   }
 
  private:
-  static std::vector<std::string> cells_of(const std::vector<std::string>& texts) {
+  [[nodiscard]] std::vector<std::string> cells_of(
+      const std::vector<std::string>& texts) const {
     std::vector<std::string> cells;
-    for (const std::string& text : texts) cells.push_back(csv_cell(text));
+    for (const std::string& text : texts) cells.push_back(csv_cell(text, guard_));
     return cells;
   }
 
   const Explanation& explained_;
+  CsvGuard guard_;
   std::vector<std::string> classes_;
   std::vector<std::vector<std::string>> groups_;
   std::vector<Line> lines_;
@@ -427,10 +432,10 @@ class Writer {
 }  // namespace
 
 void Explanation::write_csv(const std::function<void(std::string_view)>& sink,
-                            const Exec& exec) const {
+                            const Exec& exec, CsvGuard guard) const {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   constexpr Index kTogether = 64;  // pieces that wait in memory
-  Writer writer(*this);
+  Writer writer(*this, guard);
   sink(writer.header());
   std::vector<double> limits = range_limits(change);
   limits.push_back(infinity);

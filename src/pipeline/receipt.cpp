@@ -48,15 +48,15 @@ std::vector<ModelFileNote> read_model_files(const JsonReader& model) {
 }  // namespace
 
 Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) {
-  check_json_limits(text, path.string(), ErrorKind::bad_model);
   Receipt receipt{.files = DebiasFiles(out_of(path)),
-                  .json = Json::parse(text, nullptr, false),
+                  .json = parse_json<Json>(text, path.string(), ErrorKind::bad_model,
+                                           "this is not an fmd receipt",
+                                           "name the receipt that `fmd debias` wrote"),
                   .sha256_before = "",
                   .sha256_after = "",
                   .model_files = {}};
   const Json& json = receipt.json;
-  if (json.is_discarded() || !json.is_object() || !json.contains("model") ||
-      !json["model"].is_object()) {
+  if (!json.is_object() || !json.contains("model") || !json["model"].is_object()) {
     throw Error(ErrorKind::bad_model,
                 fmt::format("{}: this is not an fmd receipt", path.string()),
                 "name the receipt that `fmd debias` wrote");
@@ -80,7 +80,7 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
 
 Receipt read_receipt(const std::filesystem::path& path) {
   recover(out_of(path));
-  return parse_receipt(FileView::open(path).text(), path);
+  return parse_receipt(FileView::open(path, kMostJson).text(), path);
 }
 
 std::vector<DataNote> Receipt::data() const {
@@ -111,7 +111,7 @@ std::string Receipt::recorded_before(const std::string& name) const {
 
 std::string Receipt::changed_file() const {
   const auto differs = [](const std::filesystem::path& path, const std::string& recorded) {
-    return recorded != hex(sha256(FileView::open(path)));
+    return recorded != hex(sha256_file(path));
   };
   if (model_files.empty())
     return differs(files.out, sha256_after) ? files.out.filename().string() : "";
@@ -153,8 +153,9 @@ DebiasFiles::DebiasFiles(const std::filesystem::path& o)
       path_tensors(beside(o, ".path.safetensors")) {}
 
 std::string undo_debias(const std::filesystem::path& receipt,
-                        const std::filesystem::path& out, bool force) {
-  OutputFiles files({.force = force});
+                        const std::filesystem::path& out,
+                        const OutputFiles::Options& options) {
+  OutputFiles files(options);
   files.reserve(out);
   const Receipt read = read_receipt(receipt);
   // Each of the three files must fit the two others: an edit of any one of them is found.

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/beside.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
 #include "fmd/core/hash.h"
 #include "fmd/pipeline/read.h"
 
@@ -12,20 +12,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string sha256_of(const std::string& file) {
-  return hex(sha256(FileView::open(file).bytes()));
-}
+std::string sha256_of(const std::string& file) { return hex(sha256_file(file)); }
 
-// Where a recorded file may be: as recorded, beside the receipt, in the current folder.
-std::vector<std::string> places(const Receipt& receipt, const std::string& name) {
-  const fs::path folder = receipt.files.receipt.parent_path();
-  const fs::path own = fs::path(name).filename();
-  std::vector<std::string> found;
-  for (const fs::path& path : {fs::path(name), folder / name, folder / own, own}) {
-    std::error_code ignored;
-    if (!name.empty() && fs::is_regular_file(path, ignored)) found.push_back(path.string());
-  }
-  return found;
+// A recorded file, looked for beside the receipt by its own name; empty = not there. A
+// receipt comes from somebody else: no other path in it is opened.
+std::string file_beside(const Receipt& receipt, const std::string& name) {
+  const std::string own = fs::path(name).filename().string();
+  if (!is_plain_name(own)) return "";
+  const fs::path path = receipt.files.receipt.parent_path() / own;
+  std::error_code absent;
+  return fs::is_regular_file(fs::symlink_status(path, absent)) ? path.string() : "";
 }
 
 void take(FoundFile& found, const std::string& file, const std::string& sum) {
@@ -66,23 +62,23 @@ void look(const Receipt& receipt, const VerifyOptions& options, FoundFile& found
     look_by_name(options.data_folder, found);
     return;
   }
-  const std::vector<std::string> files = places(receipt, found.note.name);
-  for (const std::string& file : files) {
+  const std::string file = file_beside(receipt, found.note.name);
+  if (!file.empty()) {
     const std::string sum = sha256_of(file);
-    if (sum != found.note.sha256 && !found.note.sha256.empty()) continue;
-    take(found, file, sum);
-    return;
-  }
-  if (!files.empty()) {
+    if (sum == found.note.sha256 || found.note.sha256.empty()) {
+      take(found, file, sum);
+      return;
+    }
     found.hash = CheckResult::differs;
-    found.detail = fs::path(files[0]).filename().string() +
+    found.detail = fs::path(file).filename().string() +
                    " has changed: its sha256 is not the recorded one";
     return;
   }
   const std::string flag = found.note.role == "train" || found.note.role == "test"
                                ? "--" + found.note.role
                                : "--data";
-  found.detail = fmt::format("{} is not here: give it with {} FILE", found.note.name, flag);
+  found.detail = fmt::format("{} is not beside the receipt: give it with {} FILE",
+                             fs::path(found.note.name).filename().string(), flag);
 }
 
 void require_role(const std::vector<FoundFile>& files, const char* role,

@@ -211,13 +211,13 @@ std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& e
                      .key = input.groups->key});
   std::vector<std::string> files;
   for (const AttributeSpec& spec : input.model.task.attributes) {
-    const auto [kind, file] = pairs_of(spec);
-    if (kind != PairKind::given) continue;
+    if (pairs_of(spec).kind != PairKind::given) continue;
+    const std::string file = pairs_file(spec).string();
     if (std::find(files.begin(), files.end(), file) != files.end()) continue;
     files.push_back(file);
     notes.push_back({.role = "pairs",
                      .name = file,
-                     .sha256 = hex(sha256(FileView::open(file).bytes())),
+                     .sha256 = hex(sha256_file(file)),
                      .split_seed = std::nullopt,
                      .key = ""});
   }

@@ -45,9 +45,7 @@ bool DataSource::is_file() const {
   return table_ == nullptr && arrow_ == nullptr && !name_.starts_with("data:");
 }
 
-std::string DataSource::sha256() const {
-  return is_file() ? hex(fmd::sha256(FileView::open(name_).bytes())) : "";
-}
+std::string DataSource::sha256() const { return is_file() ? hex(sha256_file(name_)) : ""; }
 
 std::uintmax_t DataSource::bytes() const {
   if (!is_file()) return 0;
@@ -57,7 +55,7 @@ std::uintmax_t DataSource::bytes() const {
 }
 
 bool DataSource::is_features() const {
-  return is_file() && is_features_file(FileView::open(name_).bytes());
+  return is_file() && is_features_file(InputFile::open(name_)->first(64));
 }
 
 bool DataSource::in_blocks() const {

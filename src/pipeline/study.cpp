@@ -160,16 +160,42 @@ StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t 
   return pairs;
 }
 
+namespace {
+
+// Weights or features that are too large give no number. `row_of` is the study's row of a
+// row of p.
+template <typename RowOf>
+void require_scores(const Study& study, const Matrix& p, const RowOf& row_of) {
+  if (p.allFinite()) return;
+  Index i = 0;
+  while (p.row(i).allFinite()) ++i;
+  throw Error(
+      ErrorKind::bad_value,
+      fmt::format("{}: the model's score of this row is not a number",
+                  study.where(row_of(i))),
+      "look for numbers that are too large: in this row, or in the model's weights");
+}
+
+}  // namespace
+
 Scored score(const Model& model, const Study& study, std::span<const Index> rows,
              const Exec& exec) {
-  return score_rows(*model.head, model.theta, study.rows(rows), model.task.threshold,
-                    model.task.favorable_class(), exec);
+  Scored scored = score_rows(*model.head, model.theta, study.rows(rows),
+                             model.task.threshold, model.task.favorable_class(), exec);
+  require_scores(study, scored.p, [&](Index i) {
+    return rows.empty() ? i : rows[static_cast<std::size_t>(i)];
+  });
+  return scored;
 }
 
 PairScores score_pairs(const Model& model, const Study& study, const StudyPairs& pairs,
                        const Exec& exec) {
-  return score_pairs(*model.head, model.theta, pairs.set(study), model.task.threshold,
-                     exec);
+  PairScores scores =
+      score_pairs(*model.head, model.theta, pairs.set(study), model.task.threshold, exec);
+  const auto row_of = [&](Index i) { return pairs.row[static_cast<std::size_t>(i)]; };
+  require_scores(study, scores.p, row_of);
+  require_scores(study, scores.pbar, row_of);
+  return scores;
 }
 
 }  // namespace fmd

@@ -25,7 +25,7 @@ CsvOptions table_options(const Model& model, const Task& task) {
 }
 
 void refuse_features(const std::string& name) {
-  if (!is_features_file(FileView::open(name).bytes())) return;
+  if (!is_features_file(InputFile::open(name)->first(64))) return;
   throw Error(ErrorKind::unsupported,
               fmt::format("{}: this is a file of features, a table is needed here", name),
               "predict, audit (by flips) and explain take it; give others the table that "

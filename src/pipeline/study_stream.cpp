@@ -265,6 +265,7 @@ Study whole_study(const Model& model, const Task& task, const DataSource& data,
     StudyStream stream(model, task, data, parts, exec);
     Task plain = task;
     if (!parts.weights) plain.weight.clear();
+    files.reserve_nameless(spill);
     write_features(model, plain, stream, "", files, spill);
     from = DataSource::file(files.temporary(spill).string());
   }

@@ -43,6 +43,28 @@ void require_classes(const std::vector<std::int32_t>& y, const Table& table,
   }
 }
 
+// The largest model that is trained here. Its memory is some dozen numbers for each
+// parameter, and its time grows with rows x features x classes.
+constexpr Index kMostParameters = 10'000'000;
+
+// Checked before any memory is taken for the parameters.
+void require_trainable(const Encoder& encoder, const Table& table, const Task& task,
+                       Index features, Index outputs) {
+  if (features <= kMostParameters / outputs) return;
+  const auto& columns = encoder.columns();
+  const auto widest = std::max_element(columns.begin(), columns.end(),
+                                       [](const EncodedColumn& a, const EncodedColumn& b) {
+                                         return a.levels.size() < b.levels.size();
+                                       });
+  throw Error(
+      ErrorKind::bad_data,
+      fmt::format("{}: {} features for {} classes of column \"{}\" are {} parameters, at "
+                  "most {} are trained; column \"{}\" has {} categories",
+                  table.source, features, task.classes.size(), task.label,
+                  features * outputs, kMostParameters, widest->name, widest->levels.size()),
+      fmt::format("leave it out with --ignore {}, or join categories", widest->name));
+}
+
 // A model without its head, and the rows to train the head on.
 struct Start {
   Model model;
@@ -70,9 +92,10 @@ Start start_model(const Table& table, Task task, const Exec& exec) {
     throw Error(ErrorKind::bad_data, fmt::format("{}: no column is left to predict {} from",
                                                  table.source, task.label));
   }
-  start.model.backbone =
-      std::make_shared<EncoderBackbone>(Encoder(table, columns, {}, task.unseen));
+  const Encoder encoder(table, columns, {}, task.unseen);
+  start.model.backbone = std::make_shared<EncoderBackbone>(encoder);
   start.outputs = task.binary() ? 1 : static_cast<Index>(task.classes.size());
+  require_trainable(encoder, table, task, start.model.backbone->cols(), start.outputs);
   start.X = start.model.backbone->features(table, {}, exec);
   start.weight = row_weights(table, task.weight);
   start.model.task = std::move(task);

@@ -58,12 +58,15 @@ class Figures {
         parse_options(block(receipt_.json, "options").dump(), receipt_.name());
     options_ = parsed.options;
     exec_.seed = parsed.seed;
-    Task task = task_from_json(block(receipt_.json, "task").dump(), receipt_.name());
+    Task task = task_from_json(block(receipt_.json, "task").dump(),
+                               receipt_.files.receipt.string());
     for (AttributeSpec& spec : task.attributes) {
       const auto [kind, file] = pairs_of(spec);
       for (const FoundFile& found : files_)
-        if (found.usable && kind == PairKind::given && file == found.note.name)
+        if (found.usable && kind == PairKind::given && file == found.note.name) {
           spec.pairs = "given:" + found.file;
+          spec.stored_in = {};  // found by the rule for names in receipts, or by the user
+        }
     }
     set_task(before, task, inputs_);
     set_task(after, task, inputs_);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/index.h"
+#include "fmd/core/safe_text.h"
 #include "report/audit_changes.h"
 #include "report/audit_words.h"
 #include "report/text.h"
@@ -51,7 +52,7 @@ void add_groups_to_page(const AuditReport& r, const GroupReport& g, SheetSection
   SheetColumns columns = sheet_columns("{} {rows} {" + text::favourable_word(r.task) +
                                        " %} {difference} {TPR %} {difference} {FPR %} "
                                        "{accuracy %}");
-  columns[0].heading = g.attribute;
+  columns[0].heading = safe_text(g.attribute);
   for (int k = 0; k < static_cast<int>(g.groups.size()); ++k) {
     const Group& group = g.groups[at(k)];
     const auto gap_of = [&](const char* measure) -> SheetCell {

@@ -269,7 +269,7 @@ std::string to_json(const AuditReport& full) {
   if (report.since_previous) json["baseline"] = changes_json(*report.since_previous);
   json["limits"] = limits_json(report.limits);
   json["verdict"] = verdict_key(report.verdict);
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 }  // namespace fmd

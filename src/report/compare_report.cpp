@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "fmd/core/safe_text.h"
 #include "fmd/version.h"
 #include "report/json.h"
 #include "report/line.h"
@@ -101,7 +102,7 @@ std::string compare_json(const CompareReport& r, const RunNote& run) {
         {"seconds", run.seconds},
         {"cpu_seconds", run.cpu_seconds},
         {"methods", times}}}};
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 namespace {
@@ -134,14 +135,16 @@ void add_top(const CompareReport& r, SheetSection& s) {
 SheetCell above_range(const Interval& i, std::string (*text)(double)) {
   std::string ends;
   if (!std::isnan(i.low) && !std::isnan(i.high)) ends = text(i.low) + " " + text(i.high);
-  return {text(i.value) + "\n" + ends, i};
+  SheetCell cell{text(i.value), i};
+  cell.below = ends;
+  return cell;
 }
 
 void add_figures(const CompareReport& r, SheetSection& s) {
   SheetColumns columns = sheet_columns(
       "{\nmethod:19.}{accuracy\n%:>11}{:>13}{" + text::favourable_word(r.task) +
       ",\ndifference:>12}{TPR,\ndifference:>12}{worst\ngroup %:>12}");
-  columns[2].heading = "flip gap\n" + clip(r.attribute, 12);
+  columns[2].heading = "flip gap\n" + clip(safe_text(r.attribute), 12);
   const auto figure = [](double x) { return bare(x); };
   s.table(columns);
   for (const ComparedMethod& m : r.methods) {
@@ -149,7 +152,7 @@ void add_figures(const CompareReport& r, SheetSection& s) {
     const CompareFigures& f = m.test;
     SheetCell name = m.name, co = above_range(f.co, figure);
     name.mark = !m.within_budget;
-    co.text = gap(f.co.value) + co.text.substr(co.text.find('\n'));
+    co.text = gap(f.co.value);
     s.row(columns,
           {name, above_range(f.accuracy, percent), co,
            above_range(f.demographic_parity, figure),

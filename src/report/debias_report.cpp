@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/index.h"
+#include "fmd/core/safe_text.h"
 #include "fmd/version.h"
 #include "report/audit_words.h"
 #include "report/debias_report.h"
@@ -241,7 +242,7 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["seed"] = r.seed;
   json["run"] = {
       {"date", run.date}, {"seconds", run.seconds}, {"cpu_seconds", run.cpu_seconds}};
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 std::string path_json(const DebiasReport& r) {
@@ -256,7 +257,7 @@ std::string path_json(const DebiasReport& r) {
   json["points"] = Json::array();
   for (const Candidate& candidate : r.candidates)
     json["points"].push_back(candidate_json(candidate, r.repaired, r.measure));
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 namespace {
@@ -289,7 +290,7 @@ std::string control_words(const Contender& control, const DebiasReport& r) {
   if (control.name == "column_averaged") return "column\naveraged";
   if (control.name == "retrained_without_column")
     return "retrained\nw/o " +
-           clip(r.repaired.size() == 1 ? clip(r.repaired[0], 9) : "them", 5);
+           clip(r.repaired.size() == 1 ? clip(safe_text(r.repaired[0]), 9) : "them", 5);
   if (control.name == "fine_tuned") return "tuned on\nthe pairs";
   if (control.name == "tempered") return "temp.\nscaled";
   return "intercept\nshifted";

@@ -87,7 +87,7 @@ std::string to_json(const ExplainReport& r) {
     json["boosting"] = {{"eta", number(r.boosting->eta)},
                         {"lambda", number(r.boosting->lambda)},
                         {"residual", number(r.boosting->residual)}};
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 namespace {

@@ -3,9 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
-#include "core/internal.h"
+#include "core/json.h"
 #include "fmd/metrics/interval.h"
 
 namespace fmd::internal {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json.h"
 #include "data/json_reader.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
@@ -144,7 +145,7 @@ PreviousAudit parse_audit(std::string_view text, const std::string& source) {
 }
 
 PreviousAudit read_audit(const std::filesystem::path& path) {
-  const FileView file = FileView::open(path);
+  const FileView file = FileView::open(path, kMostJson);
   return parse_audit(
       {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
       path.filename().string());

@@ -103,7 +103,7 @@ std::string to_json(const ScanReport& report) {
   json["left_out"] = Json::array();
   for (const auto& [column, reason] : report.left_out)
     json["left_out"].push_back({{"column", column}, {"reason", reason}});
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 namespace {
@@ -191,15 +191,19 @@ void add_flips(const ScanReport& r, Sheet& sheet) {
 
 constexpr const char* kFigures = "{rows:>7} {%:>5} {:3} {difference:20} {p:>6}";
 
-// The cells of figures. They stand in the line `below` the first one of a row.
-void add_figures(const ScanReport& r, const ScanGap& g, const std::string& below,
+// The cells of figures. `below`: they stand in the second line of the row.
+void add_figures(const ScanReport& r, const ScanGap& g, bool below,
                  std::vector<SheetCell>& cells) {
-  cells.insert(cells.end(), {below + count(g.rows),
-                             below + percent(g.group_rate),
-                             below + rate_word(r, g.rate),
-                             {below + bare(g.difference.value) + " " + range(g.difference),
-                              g.difference},
-                             below + p_value_text(g.adjusted)});
+  std::vector<SheetCell> figures = {
+      count(g.rows),
+      percent(g.group_rate),
+      rate_word(r, g.rate),
+      {bare(g.difference.value) + " " + range(g.difference), g.difference},
+      p_value_text(g.adjusted)};
+  for (SheetCell& cell : figures) {
+    if (below) std::swap(cell.text, cell.below);
+    cells.push_back(std::move(cell));
+  }
 }
 
 void add_more(Index lines, Index top, SheetSection& s) {
@@ -218,7 +222,7 @@ void add_columns(const ScanReport& r, Sheet& sheet) {
     if (g == nullptr) ++without;
     if (g == nullptr || lines++ >= r.top) continue;
     std::vector<SheetCell> cells = {s.name, g->group};
-    add_figures(r, *g, "", cells);
+    add_figures(r, *g, false, cells);
     section.row(columns, std::move(cells));
   }
   add_more(lines, r.top, section);
@@ -236,10 +240,9 @@ void add_crosses(const ScanReport& r, Sheet& sheet) {
   for (const ScanSuspect& s : r.intersections) {
     const ScanGap* g = s.widest();
     if (g == nullptr || lines++ >= r.top) continue;
-    std::vector<SheetCell> cells = {
-        clip(s.name, 30) + ": " + clip(g->group, 44) +
-        (s.beyond > 0 ? fmt::format("\n  {} beyond one alone", bare(s.beyond)) : "")};
-    add_figures(r, *g, "\n", cells);
+    std::vector<SheetCell> cells = {clip(s.name, 30) + ": " + clip(g->group, 44)};
+    if (s.beyond > 0) cells[0].below = fmt::format("  {} beyond one alone", bare(s.beyond));
+    add_figures(r, *g, true, cells);
     section.row(columns, std::move(cells));
   }
   add_more(lines, r.top, section);

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "fmd/data/csv.h"
+#include "fmd/core/safe_text.h"
 #include "report/text.h"
 
 namespace fmd {
@@ -88,10 +88,12 @@ std::string without_trailing_blanks(const std::string& text) {
   return out;
 }
 
-std::vector<SheetCell> headings(const SheetColumns& columns) {
-  std::vector<SheetCell> cells;
-  for (const SheetColumn& column : columns) cells.emplace_back(column.heading);
-  return cells;
+// The lines of each heading.
+std::vector<std::vector<std::string>> headings(const SheetColumns& columns) {
+  std::vector<std::vector<std::string>> all;
+  for (const SheetColumn& column : columns)
+    all.push_back(lines_of(safe_lines(column.heading)));
+  return all;
 }
 
 // One line of a cell, from column `start` of the screen on.
@@ -105,42 +107,56 @@ std::string on_screen(std::string text, bool mark, const SheetColumn& column, Fi
   return column.bar ? text + (mark ? " ! |" : "   |") : text;
 }
 
-std::string row_on_screen(const SheetColumns& columns, const std::vector<SheetCell>& cells,
-                          bool head) {
-  std::vector<std::vector<std::string>> lines;
+// `marks` are those of the first line; empty = headings, which are never cut.
+std::string lines_on_screen(const SheetColumns& columns,
+                            const std::vector<std::vector<std::string>>& lines,
+                            const std::vector<bool>& marks) {
   std::size_t height = 1;
-  for (const SheetCell& cell : cells) {
-    lines.push_back(lines_of(cell.text));
-    height = std::max(height, lines.back().size());
-  }
+  for (const auto& cell : lines) height = std::max(height, cell.size());
   std::string out;
   for (std::size_t l = 0; l < height; ++l) {
     std::string line;
-    for (std::size_t k = 0; k < cells.size(); ++k) {
+    for (std::size_t k = 0; k < lines.size(); ++k) {
       const SheetColumn& column = columns[k];
       line += std::string(column.gap, ' ');
-      line += on_screen(l < lines[k].size() ? lines[k][l] : "", cells[k].mark && l == 0,
-                        column, head ? Fit::spill : column.fit, line.size());
+      line += on_screen(l < lines[k].size() ? lines[k][l] : "",
+                        !marks.empty() && marks[k] && l == 0, column,
+                        marks.empty() ? Fit::spill : column.fit, line.size());
     }
     out += line + "\n";
   }
   return out;
 }
 
+std::string row_on_screen(const SheetColumns& columns,
+                          const std::vector<SheetCell>& cells) {
+  std::vector<std::vector<std::string>> lines;
+  std::vector<bool> marks;
+  for (const SheetCell& cell : cells) {
+    auto& text = lines.emplace_back(1, safe_text(cell.text));
+    if (!cell.below.empty()) text.push_back(safe_text(cell.below));
+    marks.push_back(cell.mark);
+  }
+  return lines_on_screen(columns, lines, marks);
+}
+
 std::string section_on_screen(const SheetSection& section, bool first) {
   std::string out;
   if (!section.title.empty() && !section.blocks.empty()) {
-    const std::size_t indent = section.title.size() + 1;
-    out += (first ? "" : "\n") + section.title + " " +
-           text::wrap(section.about, indent, indent) + section.heads + "\n";
+    const std::string title = safe_text(section.title);
+    const std::size_t indent = title.size() + 1;
+    out += (first ? "" : "\n") + title + " " +
+           text::wrap(safe_text(section.about), indent, indent) + safe_text(section.heads) +
+           "\n";
   }
   for (const SheetBlock& block : section.blocks) {
     if (block.columns.empty()) {
-      out += block.lead + text::wrap(block.words, block.lead.size(), block.indent) + "\n";
+      const std::string lead = safe_text(block.lead);
+      out += lead + text::wrap(safe_text(block.words), lead.size(), block.indent) + "\n";
       continue;
     }
-    if (block.heads) out += row_on_screen(block.columns, headings(block.columns), true);
-    for (const auto& row : block.rows) out += row_on_screen(block.columns, row, false);
+    if (block.heads) out += lines_on_screen(block.columns, headings(block.columns), {});
+    for (const auto& row : block.rows) out += row_on_screen(block.columns, row);
   }
   return out;
 }
@@ -165,10 +181,11 @@ bool is_range(std::string_view text) {
 }
 
 // None of the characters may end a table's cell or begin markup. Blanks are single.
-std::string page_text(const std::string& text) {
+std::string page_text(const std::string& shown) {
+  const std::string text = safe_text(shown);
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i] == '\n' || text[i] == '\r' ? ' ' : text[i];
+    const char c = text[i];
     if (c == ' ' && (out.empty() || out.back() == ' ')) continue;
     if (std::string_view("|\\`*_<").find(c) != std::string_view::npos ||
         (c == '[' && !is_range(std::string_view(text).substr(i))))
@@ -182,7 +199,9 @@ std::string page_text(const std::string& text) {
 std::string row_on_page(const std::vector<SheetCell>& cells) {
   std::string out = "|";
   for (const SheetCell& cell : cells) {
-    const std::string text = page_text(cell.text) + (cell.mark ? " !" : "");
+    const std::string text =
+        page_text(cell.text + (cell.below.empty() ? "" : " " + cell.below)) +
+        (cell.mark ? " !" : "");
     out += text.empty() ? " |" : " " + text + " |";
   }
   return out + "\n";
@@ -194,7 +213,12 @@ std::string block_on_page(const SheetBlock& block) {
     if (text.empty()) return "";
     return block.strong ? "**" + text + "**\n\n" : text + "\n\n";
   }
-  std::string out = row_on_page(headings(block.columns)) + "|";
+  std::vector<SheetCell> heads;
+  for (const SheetColumn& column : block.columns) {
+    std::string& text = heads.emplace_back(column.heading).text;
+    std::replace(text.begin(), text.end(), '\n', ' ');
+  }
+  std::string out = row_on_page(heads) + "|";
   for (std::size_t k = 0; k < block.columns.size(); ++k) out += "---|";
   out += "\n";
   for (const auto& row : block.rows) out += row_on_page(row);
@@ -219,24 +243,29 @@ namespace {
 
 std::string csv_number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : ""; }
 
+std::string csv_name(const std::string& name, CsvGuard guard) {
+  return csv_cell(safe_text(name), guard);
+}
+
 }  // namespace
 
-std::string csv(const Sheet& sheet) {
+std::string csv(const Sheet& sheet, CsvGuard guard) {
   std::string out = "attribute,group,measure,value,low,high,rows,reason\n";
   for (const SheetFigure& f : sheet.figures)
-    out += fmt::format("{},{},{},{},{},{},{},{}\n", csv_cell(f.attribute),
-                       csv_cell(f.group), csv_cell(f.measure), csv_number(f.figure.value),
-                       csv_number(f.figure.low), csv_number(f.figure.high), f.rows,
-                       f.figure.defined() ? "" : csv_cell(f.reason));
+    out += fmt::format("{},{},{},{},{},{},{},{}\n", csv_name(f.attribute, guard),
+                       csv_name(f.group, guard), csv_name(f.measure, guard),
+                       csv_number(f.figure.value), csv_number(f.figure.low),
+                       csv_number(f.figure.high), f.rows,
+                       f.figure.defined() ? "" : csv_name(f.reason, guard));
   return out;
 }
 
 namespace {
 
-// XML 1.0 has no way to write most control characters: they become blanks.
+// XML 1.0 has no way to write most control characters; safe_text() leaves none.
 std::string xml_text(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : safe_text(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -246,7 +275,7 @@ std::string xml_text(const std::string& text) {
     else if (c == '"')
       out += "&quot;";
     else
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+      out += c;
   }
   return out;
 }

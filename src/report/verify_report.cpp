@@ -67,7 +67,7 @@ std::string to_json(const VerifyReport& r) {
                               {"computed", c.computed},
                               {"detail", c.detail}});
   json["verdict"] = to_string(r.verdict());
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 Sheet sheet_of(const VerifyReport& r) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
@@ -57,12 +58,14 @@ UnitResult from_json(const Json& json) {
 
 UnitCache::UnitCache(std::filesystem::path path, bool fresh) : path_(std::move(path)) {
   if (path_.empty() || fresh || !std::filesystem::is_regular_file(path_)) return;
-  const FileView file = FileView::open(path_);
-  const Json json = Json::parse(file.text(), nullptr, false);
-  if (json.is_discarded() || !json.is_object() || json.value("schema", 0) != 1) return;
   try {
+    const FileView file = FileView::open(path_, internal::kMostJson);
+    const Json json = internal::parse_json<Json>(file.text(), path_.string());
+    if (!json.is_object() || json.value("schema", 0) != 1) return;
     for (const auto& [key, unit] : json.at("units").items()) units_[key] = from_json(unit);
   } catch (const nlohmann::json::exception&) {
+    units_.clear();
+  } catch (const Error&) {  // damaged: made again
     units_.clear();
   }
 }

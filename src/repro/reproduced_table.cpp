@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
 namespace fmd {
 namespace {
 
@@ -173,7 +174,7 @@ std::string to_json(const ReproducedTable& table) {
                      {"notes", table.notes},
                      {"machine", table.machine},
                      {"version", table.version}};
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 std::string to_markdown(const ReproducedTable& table) {

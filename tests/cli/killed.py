@@ -17,6 +17,7 @@ import tempfile
 import unittest
 
 FMD = FAULTY = ""
+LEAST_KILLS = 100
 SIDES = (".receipt.json", ".undo", ".path.json", ".path.safetensors")
 TABLE = "age,sex,job,approved\n" + "".join(
     f"{20 + i % 40},{'FM'[i % 2]},{['cook', 'clerk', 'baker'][i % 3]},{['no', 'yes'][(i * 7 + i // 5) % 3 == 0]}\n"
@@ -35,6 +36,14 @@ def memory_folder():
 
 
 class Killed(unittest.TestCase):
+    kills = 0  # runs that a kill really ended
+
+    @classmethod
+    def tearDownClass(cls):
+        print(f"{cls.kills} runs were ended by a kill", file=sys.stderr)
+        if cls is Killed and cls.kills < LEAST_KILLS:
+            raise AssertionError(f"{cls.kills} runs were ended by a kill, at least {LEAST_KILLS} are needed")
+
     def setUp(self):
         self.holder = memory_folder()
         self.addCleanup(self.holder.cleanup)
@@ -60,6 +69,7 @@ class Killed(unittest.TestCase):
         """Kills the command before its call `number`; false when it came to its end before that."""
         run = self.start([FAULTY, "kill", number], *args)
         self.assertIn(run.returncode, (0, -signal.SIGKILL), run.stderr)
+        Killed.kills += run.returncode == -signal.SIGKILL
         return run.returncode != 0
 
     def at_every_call(self, prepare, args, check):

@@ -161,8 +161,11 @@ class Verify(unittest.TestCase):
         elsewhere.mkdir()
         for path in list(self.dir.glob("out.safetensors*")):
             path.rename(elsewhere / path.name)
-        # Tables in the current folder, the receipt in another one.
-        checks = self.verify(receipt="else/out.safetensors.receipt.json")
+        # Tables in the current folder, the receipt in another one: it does not lead there, the user must.
+        checks = self.verify(receipt="else/out.safetensors.receipt.json", code=3)
+        self.assertEqual(checks["data"]["result"], "unchecked")
+        checks = self.verify("--data", "repair.csv", "--train", "train.csv", "--test", "test.csv",
+                             receipt="else/out.safetensors.receipt.json")
         self.assertEqual(set(self.results(checks).values()), {"ok"})
         # All beside the receipt, called from anywhere.
         for name in ("repair", "train", "test"):

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/folder.h"
+
 namespace fmd {
 namespace {
 
@@ -63,6 +65,18 @@ TEST(Hash64, TellsLengthsSeedsAndOrdersApart) {
   for (std::uint64_t seed = 1; seed < 1000; ++seed)
     EXPECT_TRUE(seen.insert(hash64(bytes_of("row"), seed)).second);
   EXPECT_NE(hash64(bytes_of("aaaaaaaabbbbbbbb")), hash64(bytes_of("bbbbbbbbaaaaaaaa")));
+}
+
+TEST(Sha256, OfAFileIsThatOfItsBytes) {
+  const test::Folder folder;
+  for (const std::size_t size : {0, 1, 63, 64, 65, 262143, 262144, 262145, 600000}) {
+    std::string text(size, 'a');
+    for (std::size_t i = 0; i < size; i += 7) text[i] = static_cast<char>(i);
+    test::write_text(folder / "f", text);
+    EXPECT_EQ(sha256_file(folder / "f"),
+              sha256({reinterpret_cast<const std::uint8_t*>(text.data()), size}))
+        << size;
+  }
 }
 
 }  // namespace fmd

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fmd/core/file.h"
 #include "support/close.h"
 #include "support/kill.h"
 
@@ -30,6 +31,21 @@ TEST(OutputFiles, AppearWithTheirContentsAndNothingElse) {
   EXPECT_EQ(contents(folder), whole_set("1"));
   write_set(folder, "2", true);
   EXPECT_EQ(contents(folder), whole_set("2"));
+}
+
+TEST(OutputFiles, ANamelessFileIsNeverSeen) {
+  const test::Folder folder;
+  OutputFiles files({});
+  files.reserve_nameless(folder / "rows");
+  files.append(folder / "rows", "a,b");
+  files.write(folder / "out", "x");
+  EXPECT_EQ(FileView::open(files.temporary(folder / "rows")).text(), "a,b");
+  EXPECT_EQ(std::filesystem::status(files.temporary(folder / "rows")).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_FALSE(std::filesystem::exists(folder / ".rows.fmd-tmp"));
+  files.commit();
+  EXPECT_TRUE(std::filesystem::exists(folder / "out"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "rows"));
 }
 
 TEST(OutputFiles, AreSeenOnlyAfterCommit) {

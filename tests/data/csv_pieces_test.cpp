@@ -76,7 +76,7 @@ std::string disagreement(const std::string& text, const CsvOptions& options,
   const std::string packed = gzip(text);
   const auto gzip_feed = [&] {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(packed.data());
-    return make_feed(OpenFile{"x.csv", {bytes, packed.size()}, nullptr}, 3 * chunk);
+    return make_feed(InputFile::in_memory({bytes, packed.size()}, "x.csv"), 3 * chunk);
   };
   const std::pair<const char*, Outcome> others[] = {
       {"pieces",

@@ -154,6 +154,12 @@ TEST(Csv, ACellIsQuotedWhenItMustBe) {
   EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_cell("say \"x\""), "\"say \"\"x\"\"\"");
   EXPECT_EQ(csv_cell(" x"), "\" x\"");
+  EXPECT_EQ(csv_cell("=1+1"), "=1+1");
+  for (const std::string text : {"=1+1", "+1", "-1", "@x"})
+    EXPECT_EQ(csv_cell(text, CsvGuard::formulas), "'" + text);
+  EXPECT_EQ(csv_cell("=a,b", CsvGuard::formulas), "\"'=a,b\"");
+  EXPECT_EQ(csv_cell("\t=1", CsvGuard::formulas), "'\t=1");
+  EXPECT_EQ(csv_cell("a=1", CsvGuard::formulas), "a=1");
   EXPECT_EQ(csv_cell("\xef\xbb\xbfx"), "\"\xef\xbb\xbfx\"");
 }
 

@@ -61,7 +61,7 @@ TEST_F(Parquet, KindsCanBeGiven) {
 }
 
 TEST_F(Parquet, BlocksAreTheTable) {
-  const OpenFile file = open_file(kFiles / "types.parquet");
+  const OpenFile file = InputFile::open(kFiles / "types.parquet");
   for (const Index rows : {1, 2, 3, 5, 100}) {
     const auto source = open_parquet_rows(file, {}, test::parquet_exec());
     for (int pass = 0; pass < 2; ++pass) {

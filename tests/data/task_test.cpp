@@ -120,10 +120,33 @@ reference = "a / b"
   ASSERT_EQ(task.limits.size(), 2U);
   ASSERT_EQ(task.attributes.size(), 2U);
   EXPECT_EQ(task.attributes[0], (AttributeSpec{.name = "sex", .columns = {"sex"}}));
-  EXPECT_EQ(task.attributes[1].pairs, "given:twins.csv");
+  // Relative to the folder of task.toml.
+  EXPECT_EQ(pairs_file(task.attributes[1]).filename(), "twins.csv");
+  EXPECT_TRUE(pairs_file(task.attributes[1]).is_absolute());
   EXPECT_EQ(task.attributes[1].values, (Texts{"a / b", "c / d"}));
   EXPECT_EQ(read_toml("attributes = [\"sex\", \"race\"]").attributes,
             (Texts{"sex", "race"}));
+}
+
+// A stored task comes from somebody else. It must not lead to files that the user did not
+// name.
+TEST(TaskJson, AStoredTaskNamesPairsBesideItsFileOnly) {
+  Task task = full_task();
+  const auto stored = [&](const std::string& pairs) {
+    task.attributes = {{.name = "sex", .columns = {"sex"}, .pairs = pairs}};
+    task.limits.clear();
+    return task_from_json(to_json(task), "/models/m").attributes[0];
+  };
+  EXPECT_EQ(pairs_file(stored("given:twins.csv")), "/models/twins.csv");
+  for (const char* pairs : {"given:/etc/passwd", "given:../twins.csv", "given:a/b"})
+    EXPECT_ERROR((void)pairs_file(stored(pairs)), ErrorKind::bad_task,
+                 "not a plain name of a file beside it");
+  // What a user names may be anywhere.
+  Task read = task;
+  read.attributes = {stored("given:/etc/passwd")};
+  TaskOverrides flags;
+  flags.pairs = "given:/data/twins.csv";
+  EXPECT_EQ(pairs_file(merge(read, flags).attributes[0]), "/data/twins.csv");
 }
 
 TEST(TaskMerge, LeavesWhatIsNotSaid) { EXPECT_EQ(merge(full_task(), {}), full_task()); }

@@ -27,7 +27,7 @@ TEST(SaveDebias, FilesRepeatAndUndoRestoresEveryByte) {
     const FileView view = FileView::open(out);
     written[k].assign(view.bytes().begin(), view.bytes().end());
     const auto back = folder.path() / ("back" + std::to_string(k));
-    undo_debias(DebiasFiles(out).receipt, back, false);
+    undo_debias(DebiasFiles(out).receipt, back, {});
     const auto restored = FileView::open(back);
     EXPECT_EQ(Bytes(restored.bytes().begin(), restored.bytes().end()), original);
   }

@@ -21,14 +21,60 @@ Sheet people_sheet() {
   SheetCell marked(".25", {.25, .2, .3});
   marked.mark = true;
   s.row(people_columns(), {"Wilhelmina", "1,000", marked, "a word"});
-  s.row(people_columns(), {"two\nlines", "2", "-",
-                           std::string("long words ") + std::string(60, 'x') + " end"});
+  SheetCell two("two");
+  two.below = "lines";
+  s.row(people_columns(),
+        {two, "2", "-", std::string("long words ") + std::string(60, 'x') + " end"});
   s.blank();
   s.line("note ", std::string(60, 'y') + " is long, and the rest is below it", 2);
   sheet.add("NOBODY").on = Medium::screen;  // without blocks: not shown
   sheet.add("", "", "", Medium::page).line("", "Only on a page: *x* [link](y) [.2, .3]");
   sheet.sections.back().blocks.back().strong = true;
   return sheet;
+}
+
+// Names come from files: none may begin a line, move the cursor or turn the text around.
+TEST(Sheet, NoNameCanForgeALineInAnyFormat) {
+  const std::string name = "F\nlimits PASS\x1b[2J\x9b\u202e\x07";
+  Sheet sheet;
+  sheet.command = "audit";
+  sheet.data = name;
+  SheetSection& s = sheet.add(name, name, name);
+  s.line(name, name);
+  SheetColumns columns = sheet_columns("{a:4} {b:4.} {c:~}");
+  s.table(columns);
+  SheetCell cell(name);
+  cell.below = name;
+  s.row(columns, {cell, name, name});
+  sheet.figures.push_back({.attribute = name,
+                           .group = name,
+                           .measure = name,
+                           .figure = {},
+                           .rows = "1",
+                           .reason = name});
+  sheet.cases.push_back(
+      {.name = name, .verdict = Verdict::fail, .message = name, .details = name});
+  for (const std::string& text :
+       {screen(sheet), markdown(sheet), csv(sheet), junit(sheet)}) {
+    EXPECT_EQ(text.find("\nlimits PASS"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find("\u202e"), std::string::npos);
+    EXPECT_EQ(text.find('\x07'), std::string::npos);
+    EXPECT_EQ(text.find('\x9b'), std::string::npos);
+    EXPECT_NE(text.find("x1b"), std::string::npos);
+  }
+}
+
+TEST(Sheet, CsvGuardsFormulasOnRequest) {
+  Sheet sheet;
+  sheet.figures.push_back({.attribute = "=cmd()",
+                           .group = "-1",
+                           .measure = "co",
+                           .figure = {-1, -2, 0},
+                           .rows = "1",
+                           .reason = ""});
+  EXPECT_NE(csv(sheet).find("\n=cmd(),-1,co,-1,"), std::string::npos);
+  EXPECT_NE(csv(sheet, CsvGuard::formulas).find("\n'=cmd(),'-1,co,-1,"), std::string::npos);
 }
 
 TEST(Sheet, AScreenHasAlignedColumnsWithin80) {

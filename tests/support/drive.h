@@ -229,7 +229,7 @@ inline Driven drive_file(const std::filesystem::path& path, const ModelFormats& 
     EXPECT_EQ(one.result, CheckResult::ok) << one.what << ": " << one.detail;
   EXPECT_GE(verified.checks.size(), 8u);
 
-  undo_debias(names.receipt, folder / "back", false);
+  undo_debias(names.receipt, folder / "back", {});
   const bool several = original->files().size() > 1;
   const auto back = open_model_file(
       several ? folder / "back" / path.filename().string() : folder / "back", formats);

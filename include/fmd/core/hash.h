@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 
@@ -24,6 +25,8 @@ class Sha256 {
   std::uint64_t size_ = 0;
 };
 
+// Of a whole file, in little memory. Throws what InputFile throws.
+[[nodiscard]] Hash sha256_file(const std::filesystem::path& path);
 [[nodiscard]] std::string hex(const Hash& hash);
 
 // A 64-bit hash of a few bytes, for row fingerprints. Same value on every machine.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -29,6 +30,8 @@ class OutputFiles {
  public:
   struct Options {
     bool force = false;  // replace targets that exist
+    // Where the target "-" goes when all is committed, in pieces. None: it is a file.
+    std::function<void(std::string_view)> standard = {};
   };
   explicit OutputFiles(Options options);
   ~OutputFiles();
@@ -41,6 +44,10 @@ class OutputFiles {
   // it. The folder appears whole, by one rename. A folder that exists is never replaced,
   // also not with force. A target that was reserved as a file becomes one.
   void reserve_folder(const std::filesystem::path& target);
+  // A target that is never put in place: what is written to it is kept in a file without a
+  // name (mode 0600) on the disk of the target, until this object goes. temporary() leads
+  // to it. For data on persons that do not fit into memory.
+  void reserve_nameless(const std::filesystem::path& target);
   // Writes and syncs the temporary file of a target (reserved or not).
   void write(const std::filesystem::path& target, std::span<const std::uint8_t> bytes);
   void write(const std::filesystem::path& target, std::string_view text);

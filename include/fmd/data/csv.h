@@ -64,7 +64,11 @@ struct CsvOptions {
                                                         const std::string& source,
                                                         const CsvOptions& options = {});
 
-// A cell as CSV text, with quotes where it needs them.
-[[nodiscard]] std::string csv_cell(std::string_view text);
+// Spreadsheets take a cell that begins with = + - or @ (also after a tab or line end) for a
+// formula and run it. `formulas` puts a ' before such a text, which shows it as it is.
+enum class CsvGuard { none, formulas };
+
+// A text as a cell of CSV, with quotes where it needs them.
+[[nodiscard]] std::string csv_cell(std::string_view text, CsvGuard guard = CsvGuard::none);
 
 }  // namespace fmd

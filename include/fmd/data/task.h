@@ -15,6 +15,13 @@
 
 namespace fmd {
 
+// The file that a task stands in, such as a model or a receipt; empty = the user named it.
+// The place makes no task another one: all are equal.
+struct StoredIn {
+  std::filesystem::path file = {};
+  bool operator==(const StoredIn&) const { return true; }
+};
+
 // An attribute that is checked for bias: does the model use it?
 struct AttributeSpec {
   std::string name;
@@ -29,6 +36,7 @@ struct AttributeSpec {
   std::vector<std::string> match_columns = {};  // overlap: the columns that are compared
   std::string caliper = "";  // no pair further apart: "0.5", or "1sd"; empty = none
   Index reuse = 5;           // how often one row may be a partner; 0 = no limit
+  StoredIn stored_in = {};   // where given:FILE stands
 
   bool operator==(const AttributeSpec&) const = default;
 };
@@ -42,6 +50,11 @@ struct AttributeSpec {
 // says, otherwise "overlap" where match_columns are named, otherwise "mahalanobis".
 [[nodiscard]] bool is_match(const AttributeSpec& spec);
 [[nodiscard]] std::string match_by(const AttributeSpec& spec);
+
+// The file of given:FILE. A user may name any file. A task that is stored in a file may
+// name a file beside that file by its plain name (core/beside.h): Error(bad_task)
+// otherwise.
+[[nodiscard]] std::filesystem::path pairs_file(const AttributeSpec& spec);
 
 // The largest distance of a matched pair: a number, or the mean of the nearest distances
 // plus that many of their standard deviations. Infinite = no limit. parse_caliper throws

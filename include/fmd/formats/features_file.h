@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "fmd/core/types.h"
+#include "fmd/core/file.h"
 #include "fmd/data/attribute.h"
 #include "fmd/data/pair_plan.h"
 #include "fmd/model/features.h"
@@ -37,7 +37,7 @@ struct FeaturesNote {
 };
 
 // The features of a table with labels, weights and attributes, made once by `fmd features`
-// and mapped by later commands in place of the table. A safetensors file:
+// and read by later commands in place of the table. A safetensors file:
 //
 //   x             F32 [rows, cols]     dense; or, where most entries are 0,
 //   column        I32 [rows, places]   columns that are not 0, ascending, then -1
@@ -58,18 +58,15 @@ class FeaturesFile {
   // cannot have written. Features, labels and groups themselves are checked when they are
   // read.
   [[nodiscard]] static FeaturesFile open(const std::filesystem::path& path);
-  // The same from bytes that `keeper` keeps, aligned to 4.
-  [[nodiscard]] static FeaturesFile parse(std::span<const std::uint8_t> bytes,
-                                          std::shared_ptr<const void> keeper,
-                                          const std::string& source);
+  [[nodiscard]] static FeaturesFile parse(std::shared_ptr<const InputFile> input);
 
   [[nodiscard]] const FeaturesNote& note() const { return *note_; }
   [[nodiscard]] const std::string& source() const { return source_; }  // path as given
 
-  // Rows [first, first + count); they keep the file mapped.
+  // Rows [first, first + count), read from the file block by block whenever they are used.
   [[nodiscard]] std::unique_ptr<Features> features(Index first, Index count) const;
   [[nodiscard]] std::vector<std::int32_t> labels(Index first, Index count) const;
-  [[nodiscard]] std::span<const float> weights(Index first, Index count) const;
+  [[nodiscard]] std::vector<float> weights(Index first, Index count) const;
   // Flipped features of attribute k, V - 1 rows for each row: see flip_row(). Null where
   // the file has none.
   [[nodiscard]] std::unique_ptr<Features> flips(std::size_t k, Index first,
@@ -82,12 +79,15 @@ class FeaturesFile {
   // Rows of the tensors whose names begin like this.
   [[nodiscard]] std::unique_ptr<Features> kept(const std::string& prefix, Index first,
                                                Index count) const;
+  template <typename T>
+  [[nodiscard]] std::vector<T> numbers(const std::string& name, Index first,
+                                       Index count) const;
   [[nodiscard]] std::vector<std::int32_t> codes(const std::string& name, Index first,
                                                 Index count, std::size_t below) const;
   std::string source_;
-  std::shared_ptr<const void> keeper_;
+  std::shared_ptr<const InputFile> file_;
   std::shared_ptr<const FeaturesNote> note_;
-  std::map<std::string, std::span<const std::uint8_t>> tensors_;
+  std::map<std::string, Index> offset_;  // of each tensor, in the file
 };
 
 // Which row of flips() is row `row` with the value `to` in place of `from`, of an attribute

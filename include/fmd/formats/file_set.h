@@ -13,7 +13,7 @@
 namespace fmd {
 
 // The files of one model: the one that was opened, named "", and files beside it by their
-// plain names. Each is mapped when it is first asked for, or is in memory.
+// plain names. Each is read when it is first asked for.
 class FileSet {
  public:
   // Throws Error(cannot_read).

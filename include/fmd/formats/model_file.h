@@ -15,7 +15,8 @@
 
 namespace fmd {
 
-// A model in a file, or in several that stand beside each other. The files stay mapped.
+// A model in a file, or in several that stand beside each other. Their bytes stay in
+// memory.
 class ModelFile : public ModelSource {
  public:
   [[nodiscard]] const std::filesystem::path& path() const { return files_.path(); }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fmd/core/types.h"
+#include "fmd/core/file.h"
 
 namespace fmd {
 
@@ -31,6 +31,20 @@ struct Safetensors {
                                          const std::string& source);
   // Same contents, same bytes: names sorted, data aligned to 8.
   [[nodiscard]] Bytes write() const;
+};
+
+// The head of a file that is read piece by piece: where each tensor's data are.
+struct SafetensorsHead {
+  struct Place {
+    std::string dtype;
+    std::vector<Index> shape;
+    Index offset = 0, length = 0;  // bytes in the file
+  };
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, Place> tensors;
+
+  // Reads the head alone. Throws what Safetensors::parse throws, and Error(cannot_read).
+  [[nodiscard]] static SafetensorsHead read(const InputFile& file);
 };
 
 // Where everything is in a file that is written piece by piece. Only the names, dtypes and

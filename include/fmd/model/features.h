@@ -37,7 +37,7 @@ struct Scratch {
 };
 
 // A matrix of float32 features that can be read block by block, again and again, by many
-// threads: from memory here, from mapped files or other sources elsewhere.
+// threads: from memory here, from files or other sources elsewhere.
 class Features {
  public:
   virtual ~Features() = default;
@@ -54,24 +54,6 @@ class Features {
 [[nodiscard]] std::unique_ptr<Features> make_dense(std::vector<float> values, Index rows,
                                                    Index cols);
 [[nodiscard]] std::unique_ptr<Features> make_sparse(CsrRows rows);
-
-// On memory that somebody else owns, such as a mapped file; `keeper` is held as long as the
-// features live. values: rows x cols. Throws Error(bad_shape).
-[[nodiscard]] std::unique_ptr<Features> make_dense_view(std::span<const float> values,
-                                                        Index rows, Index cols,
-                                                        std::shared_ptr<const void> keeper);
-
-// Sparse rows with the same number of places each: columns ascending, then -1 in unused
-// places. value: as many numbers; empty = ones.
-struct PaddedRows {
-  Index places = 0, cols = 0;
-  std::span<const std::int32_t> column;
-  std::span<const float> value;
-};
-// Columns are checked when a block is read: a wrong one throws Error(bad_model) that names
-// the source. Throws Error(bad_shape).
-[[nodiscard]] std::unique_ptr<Features> make_padded_view(
-    const PaddedRows& rows, std::string source, std::shared_ptr<const void> keeper);
 
 // X with an offset for the logits: rows x outputs. Throws Error(bad_shape).
 [[nodiscard]] std::unique_ptr<Features> make_offset(std::unique_ptr<Features> X,

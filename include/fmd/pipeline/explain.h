@@ -47,15 +47,16 @@ struct Explanation {
 
   // Columns row, label, the attributes and change (one per measure). The strongest row by
   // the first measure comes first, equal ones by row. The text comes in pieces.
-  void write_csv(const std::function<void(std::string_view)>& sink, const Exec& exec) const;
+  void write_csv(const std::function<void(std::string_view)>& sink, const Exec& exec,
+                 CsvGuard guard = CsvGuard::none) const;
 };
 
 // Which rows of `train` (with its weights in F) the gaps of a model on `data` come from.
 // Both need labels and the attributes of the model's task. The pairs of a measure are
-// made slice by slice. Beyond the features, which can be mapped, about 50 bytes are held
-// for a training row. Throws Error(attribute_not_read) for a flip measure of an attribute
-// that the model does not read, Error(bad_option) for unknown measures and attributes, and
-// what reading, encoding and influence() throw.
+// made slice by slice. Beyond the features, which can stay in a file, about 50 bytes are
+// held for a training row. Throws Error(attribute_not_read) for a flip measure of an
+// attribute that the model does not read, Error(bad_option) for unknown measures and
+// attributes, and what reading, encoding and influence() throw.
 [[nodiscard]] Explanation explain(const ModelSource& model, const DataSource& data,
                                   const DataSource& train, const ExplainOptions& options,
                                   const Exec& exec);

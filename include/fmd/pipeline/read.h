@@ -38,7 +38,8 @@ void add_tensors(const Model& model, const Task& task, const std::string& name,
                  Table& table);
 
 // A table with the kinds of columns that the model and the task know, the groups joined and
-// the tensors added. Throws what reading throws; Error(bad_option) for groups without a key.
+// the tensors added. Throws what reading throws; Error(bad_option) for groups without a
+// key.
 [[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
                              const GroupsFile& groups,
                              const std::filesystem::path& data_folder,

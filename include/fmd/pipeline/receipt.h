@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <string>
 
+#include "fmd/core/output_files.h"
+
 namespace fmd {
 
 // Names of the files that a repair leaves: OUT and those beside it. save_debias()
@@ -18,6 +20,7 @@ struct DebiasFiles {
 // Memory does not grow with the model. Throws Error(bad_model, wrong_model, cannot_read,
 // output_exists, cannot_write).
 std::string undo_debias(const std::filesystem::path& receipt,
-                        const std::filesystem::path& out, bool force);
+                        const std::filesystem::path& out,
+                        const OutputFiles::Options& options);
 
 }  // namespace fmd

@@ -83,6 +83,8 @@ struct StudyPairs {
                                           const std::string& id,
                                           std::span<const Index> rows, const Exec& exec);
 
+// Both throw Error(bad_value) that names the file and the row of a score that is not a
+// number.
 [[nodiscard]] Scored score(const Model& model, const Study& study,
                            std::span<const Index> rows, const Exec& exec);
 [[nodiscard]] PairScores score_pairs(const Model& model, const Study& study,

@@ -24,7 +24,7 @@ struct StreamOptions {
 // Memory does not grow with the rows, unless the source comes as one block. Tables are read
 // twice: the first pass finds the attributes' values and counts the rows. Flips need all
 // values of an attribute before the first row is scored. Files of features (see
-// FeaturesFile) are mapped.
+// FeaturesFile) are read block by block.
 class StudyStream {
  public:
   // Throws what reading and make_study() throw; Error(bad_model) for features that another
@@ -58,9 +58,9 @@ void write_features(const Model& model, const Task& task, StudyStream& stream,
                     const std::string& sha256, OutputFiles& files,
                     const std::filesystem::path& target);
 
-// All rows as one study. A file of features is mapped. A table is read into memory, or,
-// where `spill` is not empty, written as a file of features there and mapped. That file is
-// not kept: `files` removes it.
+// All rows as one study. A file of features stays in the file. A table is read into memory,
+// or, where `spill` is not empty, written as a file of features there, without a name. That
+// file is not kept: `files` removes it.
 [[nodiscard]] Study whole_study(const Model& model, const Task& task,
                                 const DataSource& data, const StreamOptions& options,
                                 OutputFiles& files, const std::filesystem::path& spill,

@@ -5,20 +5,23 @@
 #include <utility>
 #include <vector>
 
+#include "fmd/data/csv.h"
 #include "fmd/metrics/interval.h"
 
 // A report in the form that is shown: plain data. sheet_of() of a report makes it, and each
 // format is one function that takes it. A new format needs no change of any report.
 namespace fmd {
 
-// What people read, and the figure behind it where there is one.
+// What people read, and the figure behind it where there is one. Texts may hold names from
+// files: each format makes them safe to show (safe_text), so none of them can begin a line.
 struct SheetCell {
   SheetCell(std::string text,
             const Interval& figure = {})  // NOLINT: rows are lists of texts
       : text(std::move(text)), figure(figure) {}
   SheetCell(const char* text) : text(text) {}  // NOLINT
 
-  std::string text;   // "\n" begins a second line
+  std::string text;
+  std::string below;  // a second line
   Interval figure;    // undefined: there is only text
   bool mark = false;  // "!" behind it
 };
@@ -29,7 +32,7 @@ enum class Align { left, right };
 enum class Fit { spill, cut, wrap };
 
 struct SheetColumn {
-  std::string heading;  // "\n" begins a second line
+  std::string heading;  // "\n" begins a second line: names in it must be safe to show
   std::size_t width = 0;
   Align align = Align::left;
   Fit fit = Fit::spill;
@@ -107,7 +110,7 @@ struct Sheet {
 // Tables fit for a pull request: all sections except those of screens.
 [[nodiscard]] std::string markdown(const Sheet& sheet);
 // One line per figure: attribute, group, measure, value, low, high, rows, reason.
-[[nodiscard]] std::string csv(const Sheet& sheet);
+[[nodiscard]] std::string csv(const Sheet& sheet, CsvGuard guard = CsvGuard::none);
 // One test case per case. A failed one has the figures; one without enough evidence is
 // skipped.
 [[nodiscard]] std::string junit(const Sheet& sheet);

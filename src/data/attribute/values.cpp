@@ -1,6 +1,6 @@
 #include "data/attribute/values.h"
 
-#include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -70,11 +70,11 @@ Attribute named_values(const AttributeSpec& spec, const Table& table) {
       spec.columns.empty() ? std::vector<std::string>{spec.name} : spec.columns;
   std::vector<const Column*> columns;
   for (const std::string& name : attribute.columns) columns.push_back(&table.column(name));
+  std::set<std::string> seen;
   for (const std::string& value : spec.values) {
     std::vector<Cell> cells = parse_value(value, columns, spec);
     std::string text = join_cells(cells);
-    if (std::find(attribute.values.begin(), attribute.values.end(), text) !=
-        attribute.values.end()) {
+    if (!seen.insert(text).second) {
       throw Error(ErrorKind::bad_task,
                   fmt::format("attribute \"{}\": value \"{}\" is named twice", spec.name,
                               shorten(value)));

@@ -20,8 +20,8 @@ constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 // The file's bytes in order, unpacked where they are packed.
 class IdxFeed {
  public:
-  IdxFeed(std::span<const std::uint8_t> bytes, const std::string& source) : bytes_(bytes) {
-    if (is_gzip(bytes)) packed_.emplace(bytes, source, std::numeric_limits<Index>::max());
+  explicit IdxFeed(std::shared_ptr<const InputFile> file) : file_(std::move(file)) {
+    if (is_gzip(file_->first(2))) packed_.emplace(file_, std::numeric_limits<Index>::max());
   }
 
   // Appends up to `count` bytes to `out`; fewer only at the end.
@@ -41,8 +41,8 @@ class IdxFeed {
  private:
   std::size_t take(std::span<std::uint8_t> out) {
     if (!packed_) {
-      const std::size_t came = std::min(out.size(), bytes_.size() - offset_);
-      std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset_), came, out.begin());
+      const std::size_t came = std::min(out.size(), to_size(file_->size()) - offset_);
+      file_->read(static_cast<Index>(offset_), out.first(came));
       return came;
     }
     try {
@@ -55,7 +55,7 @@ class IdxFeed {
     }
   }
 
-  std::span<const std::uint8_t> bytes_;
+  std::shared_ptr<const InputFile> file_;
   std::optional<GzipReader> packed_;
   std::size_t offset_ = 0;
 };
@@ -93,10 +93,9 @@ std::vector<Index> read_shape(IdxFeed& feed, const std::string& source) {
   return shape;
 }
 
-}  // namespace
-
-IdxArray parse_idx(std::span<const std::uint8_t> bytes, const std::string& source) {
-  IdxFeed feed(bytes, source);
+IdxArray parse_idx(const std::shared_ptr<const InputFile>& file) {
+  const std::string& source = file->name();
+  IdxFeed feed(file);
   IdxArray array{.source = source, .shape = read_shape(feed, source), .values = {}};
   Index needed = 1;
   for (const Index size : array.shape) {
@@ -120,9 +119,14 @@ IdxArray parse_idx(std::span<const std::uint8_t> bytes, const std::string& sourc
   return array;
 }
 
+}  // namespace
+
+IdxArray parse_idx(std::span<const std::uint8_t> bytes, const std::string& source) {
+  return parse_idx(InputFile::in_memory(bytes, source));
+}
+
 IdxArray read_idx(const std::filesystem::path& path) {
-  const FileView file = FileView::open(path);
-  return parse_idx(file.bytes(), path.string());
+  return parse_idx(InputFile::open(path));
 }
 
 }  // namespace fmd

@@ -18,6 +18,7 @@ namespace fmd {
 namespace {
 
 constexpr Index kMaxColumns = 100000;
+constexpr Index kMostHeader = Index{16} << 20;  // bytes
 
 template <typename T>
 T load(const std::uint8_t* p, bool big_endian) {
@@ -36,9 +37,8 @@ Index product(Index a, Index b) {
   return b != 0 && a > std::numeric_limits<Index>::max() / b ? -1 : a * b;
 }
 
-void check_size(const NpyView& view, Index cells, Index cell_bytes) {
+void check_size(const NpyView& view, Index cells, Index cell_bytes, Index there) {
   const Index needed = cells < 0 ? -1 : product(cells, cell_bytes);
-  const Index there = std::ssize(view.data);
   if (needed == there && needed > 0) return;
   if (needed == 0) {
     throw Error(ErrorKind::bad_data, fmt::format("{}: has no numbers", view.source),
@@ -63,18 +63,12 @@ void check_field_names(const std::vector<NpyField>& fields, const std::string& s
   }
 }
 
-}  // namespace
-
-bool is_npy(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view kMagic = "\x93NUMPY";
-  return bytes.size() >= 8 &&
-         std::string_view(reinterpret_cast<const char*>(bytes.data()), 6) == kMagic;
-}
-
-NpyView parse_npy(std::span<const std::uint8_t> bytes, const std::string& source) {
-  const NpyHeader header = read_npy_header(bytes, source);
-  NpyView view{
-      .source = source, .rows = 0, .columns = {}, .data = bytes.subspan(header.data)};
+// Where the numbers of a file of `size` bytes are, by its header.
+NpyLayout layout_of(const NpyHeader& header, Index size, const std::string& source) {
+  NpyLayout layout;
+  NpyView& view = layout.view;
+  view.source = source;
+  layout.data = static_cast<Index>(header.data);
   const bool structured = !header.fields.front().name.empty() || header.fields.size() > 1;
   const std::size_t dimensions = header.shape.size();
   if (dimensions == 0 || dimensions > (structured ? 1U : 2U)) {
@@ -89,7 +83,7 @@ NpyView parse_npy(std::span<const std::uint8_t> bytes, const std::string& source
   const Index width = dimensions == 2 ? header.shape[1] : 1;
   const Index cells = product(view.rows, width);
   // Checked before any memory is allocated by the header's numbers.
-  check_size(view, cells, row_bytes);
+  check_size(view, cells, row_bytes, size - layout.data);
   if (structured) {
     check_field_names(header.fields, source);
     Index offset = 0;
@@ -97,7 +91,8 @@ NpyView parse_npy(std::span<const std::uint8_t> bytes, const std::string& source
       view.columns.push_back({field.name, field.type, offset, row_bytes});
       offset += field.type.size;
     }
-    return view;
+    layout.row_bytes = row_bytes;
+    return layout;
   }
   if (width > kMaxColumns) {
     throw Error(
@@ -109,7 +104,43 @@ NpyView parse_npy(std::span<const std::uint8_t> bytes, const std::string& source
                             header.fortran ? c * view.rows * row_bytes : c * row_bytes,
                             header.fortran ? row_bytes : width * row_bytes});
   }
-  return view;
+  layout.row_bytes = width * row_bytes;
+  layout.by_columns = header.fortran;
+  return layout;
+}
+
+}  // namespace
+
+namespace internal {
+
+NpyLayout read_npy_layout(const InputFile& file) {
+  constexpr Index kShort = 12 + (Index{1} << 16);  // every header of NPY 1.0
+  Bytes start = file.first(kShort);
+  if (start.size() >= 12 && start[6] > 1) {
+    Index length = 0;
+    for (std::size_t i = 12; i-- > 8;) length = length << 8 | start[i];
+    if (12 + length > kShort) start = file.first(std::min(12 + length, kMostHeader));
+    if (length > kMostHeader && 12 + length <= file.size()) {
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("{}: a header of {} bytes, at most {} are read", file.name(),
+                              length, kMostHeader));
+    }
+  }
+  return layout_of(read_npy_header(start, file.name()), file.size(), file.name());
+}
+
+}  // namespace internal
+
+bool is_npy(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  return bytes.size() >= 8 &&
+         std::string_view(reinterpret_cast<const char*>(bytes.data()), 6) == kMagic;
+}
+
+NpyView parse_npy(std::span<const std::uint8_t> bytes, const std::string& source) {
+  NpyLayout layout = layout_of(read_npy_header(bytes, source), std::ssize(bytes), source);
+  layout.view.data = bytes.subspan(static_cast<std::size_t>(layout.data));
+  return layout.view;
 }
 
 double NpyView::number(Index row, Index column) const {
@@ -167,7 +198,7 @@ const float* NpyView::floats() const {
 
 Table read_npy(const std::filesystem::path& path, const CsvOptions& options,
                const Exec& exec) {
-  return read_rows(*open_npy_rows(open_file(path), options, exec));
+  return read_rows(*open_npy_rows(InputFile::open(path), options, exec));
 }
 
 }  // namespace fmd

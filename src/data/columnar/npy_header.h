@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/internal.h"
+#include "fmd/core/file.h"
 #include "fmd/data/npy.h"
 
 namespace fmd::internal {
@@ -22,8 +23,20 @@ struct NpyHeader {
   std::size_t data = 0;  // where the numbers begin
 };
 
-// Throws what parse_npy throws.
+// From the first bytes of a file, its whole header among them. Throws what parse_npy
+// throws.
 [[nodiscard]] NpyHeader read_npy_header(std::span<const std::uint8_t> bytes,
                                         const std::string& source);
+
+// Where the numbers of a file are.
+struct NpyLayout {
+  NpyView view;             // rows, columns and their places; no data
+  Index data = 0;           // where the numbers begin
+  Index row_bytes = 0;      // of the numbers of one row
+  bool by_columns = false;  // Fortran order: a column's numbers lie together
+};
+
+// Reads no more than the header. Throws what parse_npy throws.
+[[nodiscard]] NpyLayout read_npy_layout(const InputFile& file);
 
 }  // namespace fmd::internal

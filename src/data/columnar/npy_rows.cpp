@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "data/columnar/npy_header.h"
 #include "data/level_index.h"
 #include "data/number.h"
 #include "fmd/core/error.h"
@@ -16,7 +17,7 @@ namespace {
 class NpyRows : public RowSource {
  public:
   NpyRows(const OpenFile& file, const CsvOptions& options, const Exec& exec)
-      : file_(file), view_(parse_npy(file.bytes, file.source)), exec_(exec) {
+      : file_(file), layout_(read_npy_layout(*file)), view_(layout_.view), exec_(exec) {
     set_names(options);
     for (std::size_t i = 0; i < names_.size(); ++i) {
       const auto& keep = options.keep;
@@ -32,20 +33,25 @@ class NpyRows : public RowSource {
 
   bool next(Table& block, Index rows) override {
     begin_block(block, view_.source, kept_, kinds_);
-    const Index count = std::min(rows, view_.rows - row_);
+    const Index count = std::min(rows, layout_.view.rows - row_);
     block.line.append(row_ + 1, count);
     block.line.count_rows();
-    exec_.for_each(std::ssize(kept_), [&](Index c) { fill(block, to_size(c), count); });
+    for (Index done = 0; done < count;) {
+      const Index part = std::min(count - done, most_rows());
+      load(part);
+      exec_.for_each(std::ssize(kept_), [&](Index c) { fill(block, to_size(c), part); });
+      row_ += part;
+      done += part;
+    }
     for (std::size_t c = 0; c < kept_.size(); ++c)
       add_levels(block.columns[c], known_[c]->levels);
-    row_ += count;
     return count > 0;
   }
 
   void rewind() override { row_ = 0; }
   [[nodiscard]] const std::vector<std::string>& names() const override { return names_; }
   [[nodiscard]] double share() const override {
-    return static_cast<double>(row_) / static_cast<double>(view_.rows);
+    return static_cast<double>(row_) / static_cast<double>(layout_.view.rows);
   }
 
  private:
@@ -62,17 +68,40 @@ class NpyRows : public RowSource {
     }
   }
 
+  // Rows whose numbers are in memory at a time: about a megabyte.
+  [[nodiscard]] Index most_rows() const {
+    return std::max<Index>((Index{1} << 20) / layout_.row_bytes, 1);
+  }
+
+  // Reads the numbers of the next `count` rows into the view: one run of bytes, or, where
+  // columns lie one after the other, a run for each.
+  void load(Index count) {
+    bytes_.resize(to_size(count * layout_.row_bytes));
+    view_.data = bytes_;
+    if (!layout_.by_columns) {
+      file_->read(layout_.data + row_ * layout_.row_bytes, bytes_);
+      return;
+    }
+    const auto size = layout_.row_bytes / std::ssize(view_.columns);  // of one number
+    for (std::size_t c = 0; c < view_.columns.size(); ++c) {
+      view_.columns[c].offset = static_cast<Index>(c) * count * size;
+      file_->read(
+          layout_.data + layout_.view.columns[c].offset + row_ * size,
+          std::span(bytes_).subspan(c * to_size(count * size), to_size(count * size)));
+    }
+  }
+
   void fill(Table& block, std::size_t c, Index count) {
     Column& column = block.columns[c];
     const Index at = positions_[c];
-    for (Index row = row_; row < row_ + count; ++row) {
+    for (Index row = 0; row < count; ++row) {
       const double value = view_.number(row, at);
       const bool missing = std::isnan(value);
       column.missing += missing ? 1 : 0;
       if (column.kind == ColumnKind::category) {
         column.codes.push_back(missing ? -1 : known_[c]->index.code(text(row, at, value)));
       } else {
-        if (std::isinf(value)) fail(row, c, value);
+        if (std::isinf(value)) fail(row_ + row, c, value);
         column.numbers.push_back(value);
       }
     }
@@ -95,7 +124,9 @@ class NpyRows : public RowSource {
   }
 
   OpenFile file_;
-  NpyView view_;
+  NpyLayout layout_;
+  NpyView view_;  // of the rows that are in memory
+  Bytes bytes_;
   Exec exec_;
   std::vector<std::string> names_;
   std::vector<Index> positions_;  // of the columns that are kept

@@ -20,13 +20,14 @@ namespace {
 class ParquetRows : public RowSource {
  public:
   ParquetRows(const OpenFile& file, const CsvOptions& options, const Exec& exec)
-      : file_(file),
-        library_(parquet_library(file.source, exec)),
+      : source_(file->name()),
+        file_(FileView::of(*file)),
+        library_(parquet_library(source_, exec)),
         exec_(exec),
         missing_(options.missing) {
     std::array<char, 500> message = {};
-    void* handle =
-        library_.open(file.bytes.data(), file.bytes.size(), message.data(), message.size());
+    void* handle = library_.open(file_.bytes().data(), file_.bytes().size(), message.data(),
+                                 message.size());
     if (handle == nullptr) fail(message.data());
     handle_ = {handle, library_.close};
     rows_ = library_.rows(handle_.get());
@@ -36,7 +37,7 @@ class ParquetRows : public RowSource {
   }
 
   bool next(Table& block, Index rows) override {
-    begin_block(block, file_.source, kept_, kinds_);
+    begin_block(block, source_, kept_, kinds_);
     const Index count = std::min(rows, rows_ - row_);
     exec_.for_each(std::ssize(kept_), [&](Index i) {
       const std::size_t c = to_size(i);
@@ -64,7 +65,7 @@ class ParquetRows : public RowSource {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::bad_data, fmt::format("{}: {}", file_.source, shorten(what)),
+    throw Error(ErrorKind::bad_data, fmt::format("{}: {}", source_, shorten(what)),
                 "the Parquet file is damaged or empty: write it again");
   }
 
@@ -101,7 +102,7 @@ class ParquetRows : public RowSource {
     if (wanted == ColumnKind::number) {
       void* numbers = library_.numbers(handle_.get(), at, message.data(), message.size());
       if (numbers != nullptr)
-        return std::make_unique<ParquetNumbers>(library_, numbers, file_.source, kept_[c],
+        return std::make_unique<ParquetNumbers>(library_, numbers, source_, kept_[c],
                                                 missing_);
     }
     ArrowArrayStream stream = {};
@@ -109,17 +110,16 @@ class ParquetRows : public RowSource {
                                          message.size()) == 0) {
       throw Error(
           ErrorKind::unsupported,
-          fmt::format("{}, column \"{}\": {} ({})", file_.source, kept_[c],
+          fmt::format("{}, column \"{}\": {} ({})", source_, kept_[c],
                       shorten(message.data()), shorten(library_.type(handle_.get(), at))),
           "write the file without this column");
     }
-    return std::make_unique<ArrowColumn>(stream, file_.source, kept_[c], *known_[c],
-                                         missing_);
+    return std::make_unique<ArrowColumn>(stream, source_, kept_[c], *known_[c], missing_);
   }
 
   // A few bytes can encode many rows, and damaged bytes can claim more rows than there are.
   void reserve(Column& column, Index count) const {
-    const auto likely = static_cast<Index>(file_.bytes.size()) * 16;
+    const auto likely = static_cast<Index>(file_.bytes().size()) * 16;
     const auto room = to_size(std::min(count, std::max<Index>(likely, kBatch)));
     if (column.kind == ColumnKind::number) {
       column.numbers.reserve(room);
@@ -131,7 +131,8 @@ class ParquetRows : public RowSource {
 
   static constexpr Index kBatch = 16 * kBlockRows;
 
-  OpenFile file_;
+  std::string source_;
+  FileView file_;  // the plug-in reads it in any order
   const FmdParquet& library_;
   Exec exec_;
   MissingTexts missing_;

@@ -24,18 +24,13 @@ Table parse_csv(std::string_view text, const std::string& source, const CsvOptio
 
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options,
                const Exec& exec) {
-  return read_csv_file(open_file(path), options, exec);
+  return read_csv_file(InputFile::open(path), options, exec);
 }
 
 std::string read_text(const std::filesystem::path& path, Index max_bytes) {
-  const FileView file = FileView::open(path);
-  if (is_gzip(file.bytes())) return gunzip(file.bytes(), path.string(), max_bytes);
-  if (std::ssize(file.text()) > max_bytes) {
-    throw Error(ErrorKind::cannot_read,
-                fmt::format("{}: {} bytes, at most {} are read", path.string(),
-                            file.text().size(), max_bytes));
-  }
-  return std::string(file.text());
+  const OpenFile file = InputFile::open(path);
+  if (is_gzip(start_of(file))) return gunzip(file, max_bytes);
+  return std::string(FileView::of(*file, max_bytes).text());
 }
 
 std::vector<std::string_view> csv_records(std::string_view text, const std::string& source,
@@ -47,7 +42,10 @@ std::vector<std::string_view> csv_records(std::string_view text, const std::stri
   return records;
 }
 
-std::string csv_cell(std::string_view text) {
+std::string csv_cell(std::string_view text, CsvGuard guard) {
+  if (guard == CsvGuard::formulas && !text.empty() &&
+      std::string_view("=+-@\t\r\n").find(text.front()) != std::string_view::npos)
+    return csv_cell("'" + std::string(text));
   const bool blank_end = !text.empty() && (text.front() == ' ' || text.front() == '\t' ||
                                            text.back() == ' ' || text.back() == '\t');
   // At the start of a file the mark would be dropped, not read as a part of the cell.

@@ -10,7 +10,7 @@ namespace fmd::internal {
 std::unique_ptr<RowSource> open_csv_rows(const OpenFile& file, const CsvOptions& options,
                                          const Exec& exec) {
   const std::size_t window = CsvReader::window_bytes(exec, kCsvChunk);
-  return std::make_unique<CsvRows>(make_feed(file, window), file.source, options, exec);
+  return std::make_unique<CsvRows>(make_feed(file, window), file->name(), options, exec);
 }
 
 CsvRows::CsvRows(std::unique_ptr<TextFeed> feed, const std::string& source,

@@ -97,7 +97,7 @@ Table read_all(CsvReader& reader, const Exec& exec) {
 
 Table read_csv_file(const OpenFile& file, const CsvOptions& options, const Exec& exec) {
   const std::size_t window = CsvReader::window_bytes(exec, kCsvChunk);
-  CsvReader reader(make_feed(file, window), file.source, as_texts(options), exec);
+  CsvReader reader(make_feed(file, window), file->name(), as_texts(options), exec);
   Table table = read_all(reader, exec);
   apply_notations(options, table);
   return table;

@@ -6,53 +6,64 @@
 #include <vector>
 
 #include "data/gzip.h"
+#include "data/number.h"
 #include "fmd/core/error.h"
 
 namespace fmd::internal {
 namespace {
 
-std::string_view as_text(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+constexpr Index kMostUnpacked = Index{1} << 40;  // bytes
 
 class MemoryFeed : public TextFeed {
  public:
   explicit MemoryFeed(std::string_view text) : text_(text) {}
-  explicit MemoryFeed(const OpenFile& file)
-      : file_(file.view), text_(as_text(file.bytes)) {}
 
   Window window() override { return {text_.substr(at_), true}; }
-
-  void consume(std::size_t bytes) override {
-    constexpr std::size_t kStep = std::size_t{1} << 23;
-    at_ += bytes;
-    if (file_ == nullptr || at_ - forgotten_ < kStep) return;
-    file_->forget(forgotten_, at_);
-    forgotten_ = at_;
-  }
-
+  void consume(std::size_t bytes) override { at_ += bytes; }
   void read_ahead() override {}
-
-  void rewind() override { at_ = forgotten_ = 0; }
+  void rewind() override { at_ = 0; }
 
   [[nodiscard]] double share() const override {
     return text_.empty() ? 1 : static_cast<double>(at_) / static_cast<double>(text_.size());
   }
 
  private:
-  std::shared_ptr<const FileView> file_;
   std::string_view text_;
   std::size_t at_ = 0;
-  std::size_t forgotten_ = 0;
 };
 
-// Two buffers: the window, and the text after it, which is unpacked at the same time. The
-// rest of the first is put before the second.
-class GzipFeed : public TextFeed {
+// A file as it is, with the face of a GzipReader.
+class PlainReader {
  public:
-  GzipFeed(const OpenFile& file, std::size_t window_bytes)
-      : file_(file.view),
-        reader_(file.bytes, file.source, Index{1} << 40),
+  explicit PlainReader(OpenFile file) : file_(std::move(file)) {}
+
+  std::size_t read(std::span<char> out) {
+    const auto count = std::min(out.size(), to_size(file_->size() - at_));
+    file_->read(at_, {reinterpret_cast<std::uint8_t*>(out.data()), count});
+    at_ += static_cast<Index>(count);
+    return count;
+  }
+  [[nodiscard]] bool at_end() const { return at_ == file_->size(); }
+  [[nodiscard]] double share() const {
+    return file_->size() == 0
+               ? 1
+               : static_cast<double>(at_) / static_cast<double>(file_->size());
+  }
+  void rewind() { at_ = 0; }
+
+ private:
+  OpenFile file_;
+  Index at_ = 0;
+};
+
+// Two buffers: the window, and the text after it, which is read or unpacked at the same
+// time. The rest of the first is put before the second.
+template <typename Reader>
+class FileFeed : public TextFeed {
+ public:
+  template <typename... From>
+  explicit FileFeed(std::size_t window_bytes, From&&... from)
+      : reader_(std::forward<From>(from)...),
         window_(std::max<std::size_t>(window_bytes, 1)) {}
 
   Window window() override {
@@ -103,6 +114,10 @@ class GzipFeed : public TextFeed {
       to_ = kRoom + ahead_;
     } else {
       current_.resize(to_);
+      current_.erase(current_.begin(),
+                     current_.begin() + static_cast<std::ptrdiff_t>(from_));
+      from_ = 0;
+      to_ = left;
       current_.insert(current_.end(), next_.begin() + kRoom,
                       next_.begin() + static_cast<std::ptrdiff_t>(kRoom + ahead_));
       to_ += ahead_;
@@ -111,8 +126,7 @@ class GzipFeed : public TextFeed {
     stalled_ = false;
   }
 
-  std::shared_ptr<const FileView> file_;
-  GzipReader reader_;
+  Reader reader_;
   std::size_t window_;
   std::vector<char> current_, next_;
   std::size_t from_ = 0, to_ = 0;  // of the window, in current_
@@ -125,8 +139,9 @@ class GzipFeed : public TextFeed {
 }  // namespace
 
 std::unique_ptr<TextFeed> make_feed(const OpenFile& file, std::size_t window_bytes) {
-  if (!is_gzip(file.bytes)) return std::make_unique<MemoryFeed>(file);
-  return std::make_unique<GzipFeed>(file, window_bytes);
+  if (is_gzip(start_of(file)))
+    return std::make_unique<FileFeed<GzipReader>>(window_bytes, file, kMostUnpacked);
+  return std::make_unique<FileFeed<PlainReader>>(window_bytes, file);
 }
 
 std::unique_ptr<TextFeed> make_feed(std::string_view text) {

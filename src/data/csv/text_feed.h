@@ -30,8 +30,8 @@ class TextFeed {
   [[nodiscard]] virtual double share() const = 0;  // of the file, 0 .. 1
 };
 
-// The text of a file: as it is mapped, or, when it is gzip, unpacked while it is read. Then
-// window() may throw Error(bad_csv).
+// The text of a file, read or, when it is gzip, unpacked window by window: window() may
+// throw Error(cannot_read), and Error(bad_csv) for damaged gzip.
 [[nodiscard]] std::unique_ptr<TextFeed> make_feed(const OpenFile& file,
                                                   std::size_t window_bytes);
 

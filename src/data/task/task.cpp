@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/beside.h"
 #include "core/check.h"
 #include "data/json_reader.h"
 #include "data/number.h"
@@ -133,6 +134,7 @@ void set_pairs(Task& task, const std::string& pairs) {
   (void)pairs_of({.name = "", .pairs = pairs});
   for (AttributeSpec& spec : task.attributes) {
     spec.pairs = pairs;
+    spec.stored_in = {};
     if (is_match(spec)) continue;
     spec.match_columns.clear();
     spec.caliper.clear();
@@ -414,6 +416,13 @@ std::string match_by(const AttributeSpec& spec) {
   return spec.match_columns.empty() ? "mahalanobis" : "overlap";
 }
 
+std::filesystem::path pairs_file(const AttributeSpec& spec) {
+  const std::string name = spec.pairs.substr(std::string_view("given:").size());
+  if (spec.stored_in.file.empty()) return name;
+  return beside(spec.stored_in.file, name, ErrorKind::bad_task,
+                "name the file of pairs yourself: --pairs given:FILE");
+}
+
 Caliper parse_caliper(const std::string& text) {
   if (text.empty()) return {};
   Caliper caliper;
@@ -484,6 +493,11 @@ TaskOverrides read_task(const std::filesystem::path& path) {
   if (task.inputs)
     for (InputSpec& spec : *task.inputs)
       if (!spec.tensor.empty()) spec.tensor = (path.parent_path() / spec.tensor).string();
+  // Paths in it are relative to its folder.
+  if (task.attribute_specs)
+    for (AttributeSpec& spec : *task.attribute_specs)
+      if (spec.pairs.starts_with("given:"))
+        spec.pairs = "given:" + (path.parent_path() / pairs_file(spec)).string();
   return task;
 }
 
@@ -561,6 +575,7 @@ Task task_from_json(const std::string& text, const std::string& source) {
   if (object.has("rate")) task.rate = object.number("rate");
   for (const JsonReader& element : object.objects("attributes"))
     task.attributes.push_back(read_attribute_spec(element));
+  for (AttributeSpec& spec : task.attributes) spec.stored_in.file = source;
   task.weight = object.text("weight");
   task.id = object.text("id");
   task.ignore = object.texts("ignore");
