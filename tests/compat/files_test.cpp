@@ -158,7 +158,8 @@ TEST(CompatFiles, FeaturesOpen) {
                   note.rows);
       auto cut = std::make_shared<Bytes>(test::unpacked(file));
       cut->pop_back();
-      EXPECT_ERROR(FeaturesFile::parse(*cut, cut, "cut"), ErrorKind::bad_model, "cut");
+      EXPECT_ERROR(FeaturesFile::parse(InputFile::in_memory(*cut, "cut")),
+                   ErrorKind::bad_model, "cut");
     }
     EXPECT_GT(sparse, 0);
     EXPECT_LT(sparse, static_cast<Index>(files.size()));

@@ -44,11 +44,9 @@ struct Driven {
 };
 
 inline AuditReport drive_audit(const Model& model, const Table& table, const Exec& exec) {
-  const Study study = make_study(model, table, model.task, true, exec);
-  const auto pairs = make_pairs(model, study, model.task, {}, exec);
   AuditOptions options;
   options.replicates = 100;
-  return audit_model(model, study, pairs, options, exec);
+  return audit(ModelInMemory(model), DataSource::table(table), options, exec);
 }
 
 // The audit of the same rows from a file of features, which another model of the same
@@ -58,24 +56,21 @@ inline AuditReport drive_features(const Model& made_by, const Model& model,
   const Folder folder;
   write_text(folder / "rows.csv", to_csv(table));
   {
-    StudyStream stream(made_by, made_by.task, (folder / "rows.csv").string(),
+    StudyStream stream(made_by, made_by.task,
+                       DataSource::file((folder / "rows.csv").string()),
                        {.need_labels = true}, exec);
     OutputFiles files({.force = false});
     write_features(made_by, made_by.task, stream, "", files, folder / "rows.features");
     files.commit();
   }
-  StudyStream stream(model, model.task, (folder / "rows.features").string(),
-                     {.need_labels = true, .whole = true}, exec);
-  Study study;
-  EXPECT_TRUE(stream.next(study, "reading"));
-  const auto pairs = make_pairs(model, study, model.task, {}, exec);
   AuditOptions options;
   options.replicates = 100;
-  return audit_model(model, study, pairs, options, exec);
+  return audit(ModelInMemory(model), DataSource::file((folder / "rows.features").string()),
+               options, exec);
 }
 
 inline ScanReport drive_scan(const Model& model, const Table& table, const Exec& exec) {
-  return scan_model(model, make_study(model, table, model.task, true, exec), {}, exec);
+  return scan(ModelInMemory(model), DataSource::table(table), {}, exec);
 }
 
 // The figures of two audits are the same to the bit.
@@ -89,12 +84,12 @@ inline void expect_same_audit(const AuditReport& a, const AuditReport& b,
 
 inline ExplainReport drive_explain(const Model& model, const DriveTables& tables,
                                    const std::string& attribute, const Exec& exec) {
-  const Study data = make_study(model, tables.repair, model.task, true, exec);
-  Study train = make_study(model, tables.train, model.task, true, exec);
   ExplainOptions options;
   options.measures = {"co:" + attribute};
   options.check = 20;
-  return explain(model, data, std::move(train), options, exec).report;
+  return explain(ModelInMemory(model), DataSource::table(tables.repair),
+                 DataSource::table(tables.train), options, exec)
+      .report;
 }
 
 inline DebiasInput drive_input(const Model& model, const DriveTables& tables) {
@@ -120,8 +115,10 @@ inline DebiasOptions drive_options(const std::string& attribute) {
 // cannot.
 inline void drive_methods(const Model& model, const DriveTables& tables,
                           const std::string& attribute, const Exec& exec) {
-  for (const char* method : {"solve", "path", "step", "remove", "replace"}) {
-    SCOPED_TRACE(method);
+  for (const RepairMethod method :
+       {RepairMethod::solve, RepairMethod::path, RepairMethod::step, RepairMethod::remove,
+        RepairMethod::replace}) {
+    SCOPED_TRACE(to_string(method));
     DebiasOptions options = drive_options(attribute);
     options.method = method;
     options.max_accuracy_loss = 0.1;
@@ -135,7 +132,7 @@ inline void drive_methods(const Model& model, const DriveTables& tables,
     EXPECT_LT(gap(1), gap(0));
   }
   DebiasOptions averaged = drive_options(attribute);
-  averaged.method = "average-column";
+  averaged.method = RepairMethod::average_column;
   if (model.backbone->columns() == nullptr) {
     EXPECT_ERROR(DebiasRun(drive_input(model, tables), averaged, exec),
                  ErrorKind::unsupported, "average-column");
@@ -210,9 +207,9 @@ inline Driven drive_file(const std::filesystem::path& path, const ModelFormats& 
   driven.audit = drive_audit(model, tables.test, exec);
   driven.explained = drive_explain(model, tables, attribute, exec);
   DebiasInput input = drive_input(model, tables);
-  input.data_sha256 = hex(sha256(FileView::open(tables.repair.source)));
-  input.train_sha256 = hex(sha256(FileView::open(tables.train.source)));
-  input.test_sha256 = hex(sha256(FileView::open(tables.test.source)));
+  input.data_sha256 = hex(sha256_file(tables.repair.source));
+  input.train_sha256 = hex(sha256_file(tables.train.source));
+  input.test_sha256 = hex(sha256_file(tables.test.source));
   const DebiasRun run(std::move(input), drive_options(attribute), exec);
   EXPECT_TRUE(run.found());
   SaveOptions save;
