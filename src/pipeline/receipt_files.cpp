@@ -12,9 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string sha256_of(const std::string& file) {
-  return hex(sha256(FileView::open(file).bytes()));
-}
+std::string sha256_of(const std::string& file) { return hex(sha256(FileView::open(file))); }
 
 // Where a recorded file may be: as recorded, beside the receipt, in the current folder.
 std::vector<std::string> places(const Receipt& receipt, const std::string& name) {

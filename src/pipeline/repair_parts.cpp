@@ -160,7 +160,7 @@ std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& e
     files.push_back(file);
     notes.push_back({.role = "pairs",
                      .name = file,
-                     .sha256 = hex(sha256(FileView::open(file).bytes())),
+                     .sha256 = hex(sha256(FileView::open(file))),
                      .split_seed = std::nullopt,
                      .key = ""});
   }
