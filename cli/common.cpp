@@ -244,7 +244,7 @@ Table read_for(const Model& model, const Task& task, const std::string& name,
 
 std::string file_sha256(const std::string& name) {
   if (name.starts_with("data:")) return "";
-  return hex(sha256(FileView::open(name).bytes()));
+  return hex(sha256(FileView::open(name)));
 }
 
 namespace {

@@ -6,8 +6,6 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
-#include "fmd/core/hash.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/model/cut.h"
 #include "fmd/pipeline/study_stream.h"
@@ -47,8 +45,7 @@ int run_explain(const ExplainArgs& args) {
   options.solver = parse_solver(args.solver);
   options.hessian_on_data = args.hessian == "data";
   options.cache = args.cache;
-  const FileView bytes = FileView::open(args.model);
-  Model model = parse_model(bytes.bytes(), args.model);
+  Model model = open_model(args.model);
   model.task = effective_task(model.task, args.common, args.flags);
   const std::size_t all_layers = model.head->widths().size() - 1;
   const Index layers = parse_layers(args.layers, model);
@@ -76,7 +73,7 @@ int run_explain(const ExplainArgs& args) {
       explain(model, data, read(args.train, "train"), options, session.exec());
   ExplainReport& report = explained.report;
   report.model = std::filesystem::path(args.model).filename().string();
-  report.model_sha256 = hex(sha256(bytes.bytes()));
+  report.model_sha256 = file_sha256(args.model);
   report.data_sha256 = file_sha256(args.data);
   report.train_sha256 = file_sha256(args.train);
   if (!args.out.empty()) {
