@@ -6,8 +6,6 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
-#include "fmd/core/file.h"
-#include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/training_data.h"
@@ -61,10 +59,9 @@ CompareInput read_input(const CompareArgs& args, const Exec& exec) {
     read_table_and_task(args, exec, input);
     return input;
   }
-  const FileView bytes = FileView::open(args.model);
   Model model = open_model(args.model);
   input.model_name = std::filesystem::path(args.model).filename().string();
-  input.model_sha256 = hex(sha256(bytes.bytes()));
+  input.model_sha256 = file_sha256(args.model);
   apply_task(model, args.common, args.flags, args.data, exec);
   input.data = read_for(model, model.task, args.data, args.groups, exec);
   if (!args.train.empty())

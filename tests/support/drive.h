@@ -234,6 +234,21 @@ inline Driven drive_file(const std::filesystem::path& path, const ModelFormats& 
   for (const auto& [name, bytes] : original->files())
     EXPECT_EQ(back->file_set().hash(name), original->file_set().hash(name))
         << "undo of \"" << name << "\"";
+  if (!place.empty()) return driven;
+
+  // A changed byte of any file is found.
+  for (const auto& [name, bytes] : original->files()) {
+    const auto file =
+        several ? names.out / (name.empty() ? path.filename().string() : name) : names.out;
+    const std::string good = read_text(file);
+    std::string bad = good;
+    bad.back() = static_cast<char>(bad.back() ^ 1);
+    write_text(file, bad);
+    EXPECT_ERROR(undo_debias(names.receipt, folder / "again", false),
+                 ErrorKind::wrong_model, "checksum of " + file.filename().string());
+    EXPECT_EQ(verify(names.receipt, check, exec).checks[0].result, CheckResult::differs);
+    write_text(file, good);
+  }
   return driven;
 }
 
