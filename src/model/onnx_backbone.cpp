@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <unordered_map>
 
 #include "core/check.h"
 #include "core/index.h"
@@ -19,7 +20,7 @@ namespace fmd::internal {
 namespace {
 
 constexpr std::int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kText = 8, kDouble = 11;
-constexpr Index kMostBatch = 256, kBatchNumbers = 65536;
+constexpr Index kMostBatch = 256, kBatchNumbers = Index{1} << 19;
 
 bool is_number(std::int32_t type) {
   return type == kFloat || type == kDouble || type == kInt32 || type == kInt64;
@@ -171,6 +172,15 @@ struct OnnxBackbone::Session {
   }
 };
 
+// The features of images that were run already, by the names of the files. Commands ask for
+// the same rows several times, and images take long.
+struct OnnxBackbone::Kept {
+  static constexpr std::size_t kMostNumbers = std::size_t{1} << 25;  // 128 MB
+  std::mutex mutex;
+  std::unordered_map<std::string, std::vector<float>> features;
+  std::size_t numbers = 0;
+};
+
 Index OnnxBackbone::Bound::size() const {
   return std::accumulate(shape.begin(), shape.end(), Index{1}, std::multiplies<>());
 }
@@ -184,6 +194,8 @@ OnnxBackbone::OnnxBackbone(OnnxPart part)
 std::shared_ptr<const Backbone> OnnxBackbone::with_inputs(
     const std::vector<InputSpec>& specs, const InputFiles& files) const {
   auto made = std::make_shared<OnnxBackbone>(*this);
+  made->images_.reset();
+  made->kept_.reset();
   made->bind(specs.empty() && !files.images.empty() ? plain_image(part_->inputs) : specs);
   const bool pictures = std::any_of(made->bound_.begin(), made->bound_.end(),
                                     [](const Bound& b) { return !b.spec.image.empty(); });
@@ -191,6 +203,10 @@ std::shared_ptr<const Backbone> OnnxBackbone::with_inputs(
     bad_input(part_->source, "--images: no input is an image", "leave --images out");
   if (!files.images.empty())
     made->images_ = std::make_shared<const ImageFiles>(files.images);
+  // Images alone tell a row by their names.
+  if (made->images_ && std::all_of(made->bound_.begin(), made->bound_.end(),
+                                   [](const Bound& b) { return !b.spec.image.empty(); }))
+    made->kept_ = std::make_shared<Kept>();
   if (!specs.empty() && made->bound_.empty())
     bad_input(part_->source, made->unbound_, "write one [[inputs]] for each in task.toml");
   return made;
@@ -495,18 +511,58 @@ const FmdImages* OnnxBackbone::image_decoder(const Exec& exec) const {
                    "build fmd where libjpeg and libpng are installed"));
 }
 
+std::string OnnxBackbone::image_key(const Table& table, Index row) const {
+  std::string key;
+  for (const Bound& b : bound_)
+    key += typed_column(table, b.spec.image, true).text(row) + '\0';
+  return key;
+}
+
 std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
                                                  std::span<const Index> rows,
                                                  const Exec& exec) const {
-  if (bound_.empty() && !part_->inputs.empty())
-    bad_input(part_->source, unbound_,
-              "write in task.toml: [[inputs]] with columns = [\"age\", ...]");
   std::vector<Index> all;
   if (rows.empty()) {
     all.resize(at(inputs.rows()));
     std::iota(all.begin(), all.end(), Index{0});
     rows = all;
   }
+  const Index count = std::ssize(rows), width = part_->cols;
+  if (!kept_) return make_dense(run(inputs, rows, exec), count, width);
+
+  const std::scoped_lock lock(kept_->mutex);
+  std::vector<std::string> keys;
+  std::vector<Index> fresh;
+  std::unordered_map<std::string, Index> place;  // of fresh rows
+  for (const Index row : rows) {
+    keys.push_back(image_key(*inputs.table, row));
+    if (!kept_->features.contains(keys.back()) &&
+        place.emplace(keys.back(), std::ssize(fresh)).second)
+      fresh.push_back(row);
+  }
+  const std::vector<float> made =
+      fresh.empty() ? std::vector<float>{} : run(inputs, fresh, exec);
+  std::vector<float> values;
+  values.reserve(at(count * width));
+  for (const std::string& key : keys) {
+    const auto found = place.find(key);
+    const float* from = found == place.end() ? kept_->features.at(key).data()
+                                             : made.data() + found->second * width;
+    values.insert(values.end(), from, from + width);
+  }
+  for (const auto& [key, which] : place) {
+    if ((kept_->numbers += at(width)) > Kept::kMostNumbers) break;
+    kept_->features.emplace(key, std::vector<float>(made.begin() + which * width,
+                                                    made.begin() + (which + 1) * width));
+  }
+  return make_dense(std::move(values), count, width);
+}
+
+std::vector<float> OnnxBackbone::run(const Inputs& inputs, std::span<const Index> rows,
+                                     const Exec& exec) const {
+  if (bound_.empty() && !part_->inputs.empty())
+    bad_input(part_->source, unbound_,
+              "write in task.toml: [[inputs]] with columns = [\"age\", ...]");
   const Session* session = nullptr;
   if (!part_->bytes.empty()) {
     session_->open(*part_, exec);
@@ -535,7 +591,7 @@ std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
                   fmt::format("{}: the model gives features of {} that are not finite",
                               part_->source, inputs.table->source),
                   "look for missing numbers in the columns that it reads");
-  return make_dense(std::move(values), count, width);
+  return values;
 }
 
 }  // namespace fmd::internal

@@ -65,6 +65,9 @@ class OnnxBackbone final : public Backbone {
   void fill_images(const Bound& bound, const Table& table, std::span<const Index> rows,
                    const FmdImages& decoder, OnnxBatch& into) const;
   [[nodiscard]] const FmdImages* image_decoder(const Exec& exec) const;
+  [[nodiscard]] std::string image_key(const Table& table, Index row) const;
+  [[nodiscard]] std::vector<float> run(const Inputs& inputs, std::span<const Index> rows,
+                                       const Exec& exec) const;
   [[nodiscard]] Index batch_rows() const;
   void run_batch(const Session* session, const FmdImages* decoder, const Inputs& inputs,
                  std::span<const Index> rows, float* into) const;
@@ -82,6 +85,8 @@ class OnnxBackbone final : public Backbone {
   std::string unbound_;       // why
   InputSchema schema_;
   std::shared_ptr<const ImageFiles> images_;
+  struct Kept;
+  std::shared_ptr<Kept> kept_;  // null: features are not kept
 };
 
 }  // namespace fmd::internal

@@ -20,7 +20,8 @@ bool only_names(const std::vector<std::string>& numbers,
   if (numbers.size() != names.size()) return false;
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     if (numbers[k] != std::to_string(k)) return false;
-    if (std::find(numbers.begin(), numbers.end(), names[k]) != numbers.end()) return false;
+    const auto same = std::find(numbers.begin(), numbers.end(), names[k]);
+    if (same != numbers.end() && *same != numbers[k]) return false;
   }
   return true;
 }
