@@ -253,6 +253,7 @@ int run_audit(AuditArgs args) {
     report.since_previous =
         compare_audits(*previous, parse_audit(to_json(report), "this audit"));
   report.shown = shown;
+  report.notes = session.notes();
   const std::string& format = args.gate.format;
   if (!args.out.empty()) {
     files.write(args.out, formatted(report, format.empty() ? "json" : format));

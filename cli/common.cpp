@@ -1,5 +1,6 @@
 #include "cli/common.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
+#include "fmd/core/safe_text.h"
 
 namespace fmd::cli {
 namespace {
@@ -101,6 +103,12 @@ Exec with_backends(Exec exec) {
 Session::Session(const Common& common) : pool_(common.threads), start_(wall_seconds()) {
   exec_ = with_backends({.pool = &pool_});
   exec_.seed = common.seed;
+  note_ = [this](const std::string& text) {
+    if (std::find(notes_.begin(), notes_.end(), text) != notes_.end()) return;
+    notes_.push_back(text);
+    say("note   " + safe_text(text));
+  };
+  exec_.notes = &note_;
   if (isatty(STDERR_FILENO) == 0) return;
   progress_.emplace([line = std::make_shared<ProgressLine>()](std::string_view stage,
                                                               Index done, Index total) {
@@ -165,6 +173,10 @@ void add_column_options(CLI::App& command, TaskOverrides& flags) {
   command
       .add_option("--category", flags.category,
                   "Column whose numbers are names of groups; may be repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option("--one-hot", flags.one_hot,
+                  "Columns of 0 and 1 that are one attribute: race=race_*; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--id", flags.id,
                      "Column that names a row; not an input of the model");

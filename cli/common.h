@@ -34,11 +34,15 @@ class Session {
   ~Session();
   [[nodiscard]] const Exec& exec() const { return exec_; }
   [[nodiscard]] double seconds() const;
+  // What the run has said on stderr: sentences of Exec::note, each once.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] static double cpu_seconds();
 
  private:
   ThreadPool pool_;
   std::optional<Progress> progress_;
+  std::vector<std::string> notes_;
+  std::function<void(const std::string&)> note_;
   Exec exec_;
   double start_;
 };

@@ -113,6 +113,8 @@ AuditReport audit_tallies(const Tally& tally, const Task& task,
     audit.name = attribute.name;
     audit.values = attribute.values;
     audit.cuts = attribute.cuts;
+    for (const Mirror& mirror : attribute.mirrors)
+      (mirror.flipped ? audit.mirrors : audit.mirrors_left).push_back(mirror.column);
     audit.reads = input.reads;
     audit.pairs = input.pairs_kind;
     if (input.flips) {
