@@ -133,6 +133,7 @@ double Session::cpu_seconds() {
 }
 
 void add_common(CLI::App& command, Common& common) {
+  const Topic topic(command, "How to run");
   command.add_option("--seed", common.seed, "Seed of every random choice")
       ->capture_default_str();
   command
@@ -146,6 +147,7 @@ void add_common(CLI::App& command, Common& common) {
 }
 
 void add_match_options(CLI::App& command, TaskOverrides& flags) {
+  const Topic topic(command, "Matched pairs (--pairs match)");
   command
       .add_option("--match-columns", flags.match_columns,
                   "Match by equal values of this column; may be repeated")
@@ -170,6 +172,7 @@ void add_column_options(CLI::App& command, TaskOverrides& flags) {
       ->check([](const std::string& text) -> std::string {
         return text.empty() ? "an attribute has no name" : "";
       });
+  const Topic topic(command, "Columns");
   command
       .add_option("--category", flags.category,
                   "Column whose numbers are names of groups; may be repeated")
@@ -188,6 +191,7 @@ void add_column_options(CLI::App& command, TaskOverrides& flags) {
 
 void add_task_options(CLI::App& command, TaskOverrides& flags) {
   add_column_options(command, flags);
+  const Topic topic(command, "Task");
   command.add_option("--threshold", flags.threshold,
                      "The answer is positive at p >= this; rate=R: a share R of the "
                      "training rows is answered positive");
@@ -202,6 +206,7 @@ void add_task_options(CLI::App& command, TaskOverrides& flags) {
 }
 
 void add_groups_options(CLI::App& command, GroupsFile& groups) {
+  const Topic topic(command, "Columns");
   auto* file =
       command.add_option("--groups", groups.file, "Second file with attribute columns");
   command.add_option("--key", groups.key, "Column that joins DATA and --groups")

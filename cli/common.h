@@ -47,6 +47,23 @@ class Session {
   double start_;
 };
 
+// While it lives, options that are added to the command stand below this heading in its
+// help. Those without a topic come first: what most people need.
+class Topic {
+ public:
+  Topic(CLI::App& command, const std::string& heading)
+      : command_(command), before_(command.option_defaults()->get_group()) {
+    command.option_defaults()->group(heading);
+  }
+  ~Topic() { command_.option_defaults()->group(before_); }
+  Topic(const Topic&) = delete;
+  Topic& operator=(const Topic&) = delete;
+
+ private:
+  CLI::App& command_;
+  std::string before_;
+};
+
 void add_common(CLI::App& command, Common& common);
 // --label, --positive, --favorable, --threshold, --attribute, --pairs, --id, ...
 void add_task_options(CLI::App& command, TaskOverrides& flags);

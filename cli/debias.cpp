@@ -168,6 +168,7 @@ void add_choice(CLI::App& cmd, DebiasArgs& args) {
 }
 
 void add_solve(CLI::App& cmd, DebiasArgs& args) {
+  const Topic topic(cmd, "Method solve");
   auto& o = args.options;
   cmd.add_option("--points", o.points, "solve, path: candidates along the path")
       ->check(CLI::Range(2, 1000))
@@ -190,6 +191,7 @@ void add_solve(CLI::App& cmd, DebiasArgs& args) {
 }
 
 void add_newton(CLI::App& cmd, DebiasArgs& args) {
+  const Topic topic(cmd, "Methods step, remove and replace");
   auto& o = args.options;
   cmd.add_option(
          "--scale", o.newton.scale,

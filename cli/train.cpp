@@ -187,6 +187,7 @@ constexpr const char* kMlpOptions[] = {"--hidden",    "--activation",    "--epoc
                                        "--validation"};
 
 void add_mlp_options(CLI::App& cmd, TrainArgs& args) {
+  const Topic topic(cmd, "Networks (--kind mlp)");
   AdamOptions& adam = args.mlp.adam;
   cmd.add_option("--hidden", args.hidden, "mlp: widths of the hidden layers")
       ->capture_default_str();

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import pathlib
+import pty
 import random
 import subprocess
 import sys
@@ -191,6 +193,39 @@ class Columns(unittest.TestCase):
         self.assertEqual(sorted(g["value"] for g in audit["attributes"][0]["groups"]), ["a", "b", "c"])
         self.assertTrue(audit["attributes"][0]["measures"]["co"]["value"] > 0)
         self.run_fmd("debias", "m.safetensors", "train.csv", "-o", "out.safetensors")
+
+    def test_long_work_shows_progress_on_a_terminal(self):
+        self.write("credit.csv", credit())
+        ours, theirs = pty.openpty()
+        subprocess.run([FMD, "train", "credit.csv", "--label", "default", "-o", "m.safetensors"], cwd=self.dir,
+                       stdout=subprocess.DEVNULL, stderr=theirs, check=True)
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            said += part
+        os.close(ours)
+        self.assertIn(b"training on 400 rows, step 1: gradient", said)
+
+    def test_without_arguments_it_says_what_to_do(self):
+        run = self.run_fmd(code=2)
+        for line in ("fmd demo", "fmd columns YOUR.csv", "fmd train YOUR.csv", "fmd audit", "fmd debias"):
+            self.assertIn(line, run.stderr)
+
+    def test_help_begins_with_what_most_people_need(self):
+        text = self.run_fmd("train", "--help").stdout
+        first = text.split("\nOptions:\n")[1].split("\n\n")[0]
+        for option in ("--out", "--label", "--positive", "--favorable", "--attribute"):
+            self.assertIn(option, first)
+        for option in ("--caliper", "--hidden", "--seed"):
+            self.assertNotIn(option, first)
+        for topic in ("Columns:", "Task:", "Matched pairs (--pairs match):", "Networks (--kind mlp):", "How to run:"):
+            self.assertIn(f"\n{topic}\n", text)
 
     def test_numeric_labels_are_doubted(self):
         self.write("price.csv", "x,price\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(100)))
