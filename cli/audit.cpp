@@ -108,6 +108,7 @@ int run_audit(AuditArgs args) {
   options.previous_model = previous_model.get();
   AuditReport report = audit(*model, data, options, session.exec());
   report.shown = shown;
+  report.notes = session.notes();
   const std::string& format = gate.format;
   if (!args.out.empty()) {
     files.write(args.out,

@@ -124,6 +124,12 @@ Exec with_backends(Exec exec) {
 Session::Session(const Common& common) : pool_(common.threads), start_(wall_seconds()) {
   exec_ = with_backends({.pool = &pool_});
   exec_.seed = common.seed;
+  note_ = [this](const std::string& text) {
+    if (std::find(notes_.begin(), notes_.end(), text) != notes_.end()) return;
+    notes_.push_back(text);
+    say("note   " + safe_text(text));
+  };
+  exec_.notes = &note_;
   if (isatty(STDERR_FILENO) == 0) return;
   progress_.emplace([line = std::make_shared<ProgressLine>()](std::string_view stage,
                                                               Index done, Index total) {
@@ -148,6 +154,7 @@ double Session::cpu_seconds() {
 }
 
 void add_common(CLI::App& command, Common& common) {
+  const Topic topic(command, "How to run");
   command.add_option("--seed", common.seed, "Seed of every random choice")
       ->capture_default_str();
   command
@@ -161,6 +168,7 @@ void add_common(CLI::App& command, Common& common) {
 }
 
 void add_match_options(CLI::App& command, TaskOverrides& flags) {
+  const Topic topic(command, "Matched pairs (--pairs match)");
   command
       .add_option("--match-columns", flags.match_columns,
                   "Match by equal values of this column; may be repeated")
@@ -185,9 +193,14 @@ void add_column_options(CLI::App& command, TaskOverrides& flags) {
       ->check([](const std::string& text) -> std::string {
         return text.empty() ? "an attribute has no name" : "";
       });
+  const Topic topic(command, "Columns");
   command
       .add_option("--category", flags.category,
                   "Column whose numbers are names of groups; may be repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option("--one-hot", flags.one_hot,
+                  "Columns of 0 and 1 that are one attribute: race=race_*; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--id", flags.id,
                      "Column that names a row; not an input of the model");
@@ -199,6 +212,7 @@ void add_column_options(CLI::App& command, TaskOverrides& flags) {
 
 void add_task_options(CLI::App& command, TaskOverrides& flags) {
   add_column_options(command, flags);
+  const Topic topic(command, "Task");
   command.add_option("--threshold", flags.threshold,
                      "The answer is positive at p >= this; rate=R: a share R of the "
                      "training rows is answered positive");
@@ -218,6 +232,7 @@ void add_guard(CLI::App& command, bool& guard) {
 }
 
 void add_groups_options(CLI::App& command, GroupsFile& groups) {
+  const Topic topic(command, "Columns");
   auto* file =
       command.add_option("--groups", groups.file, "Second file with attribute columns");
   command.add_option("--key", groups.key, "Column that joins DATA and --groups")

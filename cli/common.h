@@ -36,13 +36,34 @@ class Session {
   ~Session();
   [[nodiscard]] const Exec& exec() const { return exec_; }
   [[nodiscard]] double seconds() const;
+  // What the run has said on stderr: sentences of Exec::note, each once.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] static double cpu_seconds();
 
  private:
   ThreadPool pool_;
   std::optional<Progress> progress_;
+  std::vector<std::string> notes_;
+  std::function<void(const std::string&)> note_;
   Exec exec_;
   double start_;
+};
+
+// While it lives, options that are added to the command stand below this heading in its
+// help. Those without a topic come first: what most people need.
+class Topic {
+ public:
+  Topic(CLI::App& command, const std::string& heading)
+      : command_(command), before_(command.option_defaults()->get_group()) {
+    command.option_defaults()->group(heading);
+  }
+  ~Topic() { command_.option_defaults()->group(before_); }
+  Topic(const Topic&) = delete;
+  Topic& operator=(const Topic&) = delete;
+
+ private:
+  CLI::App& command_;
+  std::string before_;
 };
 
 void add_common(CLI::App& command, Common& common);

@@ -176,6 +176,7 @@ void add_choice(CLI::App& cmd, DebiasArgs& args) {
 }
 
 void add_solve(CLI::App& cmd, DebiasArgs& args) {
+  const Topic topic(cmd, "Method solve");
   auto& o = args.options;
   cmd.add_option("--points", o.points, "solve, path: candidates along the path")
       ->check(CLI::Range(2, 1000))
@@ -198,6 +199,7 @@ void add_solve(CLI::App& cmd, DebiasArgs& args) {
 }
 
 void add_newton(CLI::App& cmd, DebiasArgs& args) {
+  const Topic topic(cmd, "Methods step, remove and replace");
   auto& o = args.options;
   cmd.add_option(
          "--scale", args.scale,

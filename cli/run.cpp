@@ -58,7 +58,21 @@ void refuse_stdout(const CLI::App& command) {
               "name a file; --json prints the result as JSON");
 }
 
+constexpr const char* kFirstSteps = R"(
+What to do
+  fmd demo                          see everything on built-in data, in seconds
+  fmd columns YOUR.csv              see what each column of your table is
+  fmd train YOUR.csv --label COLUMN --positive VALUE --attribute COLUMN -o model.safetensors
+  fmd audit model.safetensors OTHER.csv       measure the bias on rows not used in training
+  fmd debias model.safetensors OTHER.csv -o repaired.safetensors              take it out
+fmd --help lists all commands, fmd COMMAND --help explains one.
+)";
+
 int parse_and_run(int argc, char** argv) {
+  if (argc <= 1) {
+    fmt::print(stderr, "{}\n{}", kAbout, kFirstSteps);
+    return 2;
+  }
   CLI::App app(kAbout, "fmd");
   app.set_version_flag("--version", std::string("fmd ") + version());
   app.require_subcommand(1);

@@ -102,7 +102,8 @@ int run_train(const TrainArgs& args) {
   files.reserve(args.out);
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
-  const TrainingData data = read_training(args.data, file, args.flags, {.command = "train"},
+  const TrainingData data = read_training(args.data, file, args.flags,
+                                          {.command = "train", .unseen = Unseen::counted},
                                           data_folder(), session.exec());
   const Table& table = data.table;
   const Task& task = data.task;
@@ -188,6 +189,7 @@ constexpr const char* kMlpOptions[] = {"--hidden",    "--activation",    "--epoc
                                        "--validation"};
 
 void add_mlp_options(CLI::App& cmd, TrainArgs& args) {
+  const Topic topic(cmd, "Networks (--kind mlp)");
   AdamOptions& adam = args.mlp.adam;
   cmd.add_option("--hidden", args.hidden, "mlp: widths of the hidden layers")
       ->capture_default_str();
@@ -220,11 +222,11 @@ void add_train(CLI::App& app) {
   cmd->add_option("--kind", args->kind, "logistic or mlp")
       ->check(CLI::IsMember({"logistic", "mlp"}))
       ->capture_default_str();
-  add_mlp_options(*cmd, *args);
   cmd->add_option("--l2", args->l2, "Ridge on the weights; -1 = 1 / rows")
       ->capture_default_str();
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_task_options(*cmd, args->flags);
+  add_mlp_options(*cmd, *args);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 Examples

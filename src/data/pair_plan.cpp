@@ -56,12 +56,17 @@ PairPlan flip_plan(const Attribute& attribute, std::span<const Index> rows) {
   PairPlan plan;
   plan.attribute = attribute.name;
   const auto values = static_cast<std::int32_t>(attribute.values.size());
-  const float weight = values > 1 ? 1.0F / static_cast<float>(values - 1) : 0.0F;
+  const auto unseen = [&](std::int32_t value) {
+    return !attribute.unseen.empty() && attribute.unseen[to_size(value)];
+  };
+  std::int32_t known = 0;
+  for (std::int32_t value = 0; value < values; ++value) known += unseen(value) ? 0 : 1;
+  const float weight = known > 1 ? 1.0F / static_cast<float>(known - 1) : 0.0F;
   const auto add_row = [&](Index row) {
     const std::int32_t own = attribute.code[to_size(row)];
-    if (own < 0) return;
+    if (own < 0 || unseen(own)) return;
     for (std::int32_t other = 0; other < values; ++other) {
-      if (other == own) continue;
+      if (other == own || unseen(other)) continue;
       plan.row.push_back(row);
       plan.from.push_back(own);
       plan.to.push_back(other);

@@ -5,6 +5,8 @@
 #include <limits>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "core/check.h"
 #include "curvature/cholesky.h"
 #include "fit/quasi_newton.h"
@@ -112,6 +114,10 @@ using Curvature = std::unique_ptr<QuasiNewton>;
 void minimise(const Problem& problem, double target, int most, State& state,
               Curvature& curvature) {
   for (int step = 0; step < most && !(state.F.gradient.norm() <= target); ++step) {
+    problem.exec.report(
+        fmt::format("training on {} rows, step {}: gradient {:.0e}, {:.0e} wanted",
+                    problem.rows.size(), step + 1, state.F.gradient.norm(), target),
+        0, 0);
     const bool fresh = curvature == nullptr;
     if (fresh) {
       const auto inverse = problem.inverse(state.theta);

@@ -20,9 +20,16 @@ Json attribute_json(const Attribute& a) {
     for (const Cell& cell : value)
       cells.back().push_back({{"text", cell.text}, {"number", cell.number}});
   }
-  return {{"name", a.name},       {"columns", a.columns},    {"values", a.values},
-          {"cells", cells},       {"cuts", a.cuts},          {"groups", a.groups},
-          {"missing", a.missing}, {"reference", a.reference}};
+  Json json = {{"name", a.name},       {"columns", a.columns},    {"values", a.values},
+               {"cells", cells},       {"cuts", a.cuts},          {"groups", a.groups},
+               {"missing", a.missing}, {"reference", a.reference}};
+  for (const Mirror& mirror : a.mirrors)
+    json["mirrors"].push_back({{"column", mirror.column},
+                               {"exceptions", mirror.exceptions},
+                               {"flipped", mirror.flipped}});
+  if (a.own > 0) json["own"] = a.own;
+  for (const bool unseen : a.unseen) json["unseen"].push_back(unseen ? 1 : 0);
+  return json;
 }
 
 Attribute read_one(const Json& json, const std::string& source) {
@@ -54,6 +61,16 @@ Attribute read_one(const Json& json, const std::string& source) {
   const auto count = static_cast<std::int64_t>(a.values.size());
   if (which < -1 || which >= count) reader.fail("the reference is not one of the values");
   a.reference = static_cast<std::int32_t>(which);
+  if (reader.has("mirrors"))
+    for (const JsonReader& one : reader.objects("mirrors"))
+      a.mirrors.push_back(
+          {one.text("column"), one.count("exceptions"), one.flag("flipped")});
+  if (reader.has("own")) a.own = static_cast<std::size_t>(reader.count("own"));
+  if (a.own > a.columns.size()) reader.fail("own is more than there are columns");
+  if (reader.has("unseen"))
+    for (const double one : reader.numbers("unseen")) a.unseen.push_back(one != 0);
+  if (!a.unseen.empty() && a.unseen.size() != a.values.size())
+    reader.fail("values and unseen disagree");
   const bool ranges = !a.cuts.empty();
   if (ranges ? a.cuts.size() + 1 != a.values.size() : a.cells.size() != a.values.size())
     reader.fail("values and cells disagree");

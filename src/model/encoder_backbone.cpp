@@ -31,7 +31,7 @@ std::unique_ptr<Features> as_dense(const CsrRows& csr) {
 
 EncoderBackbone::EncoderBackbone(Encoder encoder) : encoder_(std::move(encoder)) {
   for (const EncodedColumn& c : encoder_.columns()) {
-    inputs_.columns.push_back({c.name, c.kind, c.levels, true, c.notation});
+    inputs_.columns.push_back({c.name, c.kind, c.levels, true, c.notation, c.counted});
     columns_.columns.push_back({c.name, c.kind, c.first, c.features, c.scale});
   }
   columns_.feature_names = encoder_.feature_names();
@@ -45,10 +45,7 @@ Hash EncoderBackbone::hash() const {
 Sparsity EncoderBackbone::sparsity() const {
   if (dense(encoder_)) return {};
   const std::vector<EncodedColumn>& columns = encoder_.columns();
-  return {.entries = std::ssize(columns),
-          .ones = std::none_of(columns.begin(), columns.end(), [](const EncodedColumn& c) {
-            return c.kind == ColumnKind::number;
-          })};
+  return {.entries = std::ssize(columns), .ones = encoder_.only_ones()};
 }
 
 std::unique_ptr<Features> EncoderBackbone::features(const Inputs& inputs,

@@ -17,6 +17,10 @@ const Named* find_named(std::span<const Named> all, const std::string& name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+bool knows(const InputColumn& column, const std::string& level) {
+  return std::binary_search(column.levels.begin(), column.levels.end(), level);
+}
+
 }  // namespace
 
 const TensorColumn& Inputs::tensor(const std::string& name) const {
@@ -61,6 +65,41 @@ std::map<std::string, Notation> InputSchema::notations() const {
   for (const InputColumn& column : columns)
     if (column.notation != Notation::plain) notations.emplace(column.name, column.notation);
   return notations;
+}
+
+std::map<std::string, Index> InputSchema::unseen(const Table& table) const {
+  std::map<std::string, Index> cells;
+  for (const InputColumn& input : columns) {
+    if (!input.read || !input.counted) continue;
+    const Column& column = table.column(input.name);
+    Index count = 0;
+    if (column.kind == ColumnKind::number) {
+      for (Index row = 0; row < column.rows(); ++row)
+        count += knows(input, column.text(row)) ? 0 : 1;
+    } else {
+      std::vector<Index> strange;
+      for (const std::string& level : column.levels)
+        strange.push_back(knows(input, level) ? 0 : 1);
+      const Index missing = knows(input, "") ? 0 : 1;
+      for (const std::int32_t code : column.codes)
+        count += code < 0 ? missing : strange[static_cast<std::size_t>(code)];
+    }
+    if (count > 0) cells[input.name] = count;
+  }
+  return cells;
+}
+
+void InputSchema::mark_unseen(Attribute& attribute) const {
+  if (!attribute.flips()) return;
+  std::vector<bool> unseen(attribute.values.size(), false);
+  for (std::size_t c = 0; c < attribute.columns.size(); ++c) {
+    const InputColumn* input = find_named<InputColumn>(columns, attribute.columns[c]);
+    if (input == nullptr || !input->read || !input->counted) continue;
+    for (std::size_t v = 0; v < unseen.size(); ++v)
+      unseen[v] = unseen[v] || !knows(*input, attribute.cells[v][c].text);
+  }
+  if (std::find(unseen.begin(), unseen.end(), true) != unseen.end())
+    attribute.unseen = std::move(unseen);
 }
 
 Index InputSchema::missing_numbers(const Table& table) const {

@@ -78,6 +78,8 @@ AttributeAudit audit_of(const Tally& tally, const Task& task, Index a,
   audit.name = attribute.name;
   audit.values = attribute.values;
   audit.cuts = attribute.cuts;
+  for (const Mirror& mirror : attribute.mirrors)
+    (mirror.flipped ? audit.mirrors : audit.mirrors_left).push_back(mirror.column);
   audit.reads = own.reads;
   audit.pairs = own.pairs_kind;
   if (own.flips) {

@@ -79,11 +79,12 @@ Study make_study(const Model& model, Table table, const Task& task, bool need_la
                  const Exec& exec) {
   std::vector<Attribute> attributes;
   for (const AttributeSpec& spec : task.attributes) {
-    AttributeSurvey survey(spec, exec.seed);
+    AttributeSurvey survey(spec, exec.seed, model.backbone->inputs().names());
     survey.add(table);
-    attributes.push_back(survey.finish());
+    attributes.push_back(known_to(model, survey.finish(), exec));
   }
   Study study = study_of(model, std::move(table), task, need_labels, attributes, exec);
+  note_unseen(study.source, study.unseen, exec);
   if (study.seen >= 0)
     study.seen_by_chance =
         twin_share(model.note.row_hashes) * static_cast<double>(study.size());

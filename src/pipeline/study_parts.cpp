@@ -35,7 +35,8 @@ void refuse_features(const std::string& name) {
 std::vector<std::string> attribute_columns(const Task& task) {
   std::vector<std::string> names;
   for (const AttributeSpec& spec : task.attributes) {
-    if (spec.columns.empty()) names.push_back(spec.name);
+    if (spec.columns.empty() && spec.one_hot.empty()) names.push_back(spec.name);
+    names.insert(names.end(), spec.one_hot.begin(), spec.one_hot.end());
     names.insert(names.end(), spec.columns.begin(), spec.columns.end());
   }
   return names;
@@ -74,6 +75,7 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
   if (has_labels(study.table, task, need_labels)) study.y = labels(study.table, task);
   study.X = model.backbone->features(study.inputs(), {}, exec);
   study.missing_numbers = model.backbone->inputs().missing_numbers(study.table);
+  study.unseen = model.backbone->inputs().unseen(study.table);
   for (const Attribute& known : attributes) {
     Attribute& a = study.attributes.emplace_back(known);
     read_codes(a, study.table, a.code);
@@ -129,6 +131,22 @@ void require_weight(const Task& task) {
   throw Error(ErrorKind::bad_option,
               "audit: --weighted needs a column of weights, and none is named",
               "name it with --weight COLUMN");
+}
+
+Attribute known_to(const Model& model, Attribute attribute, const Exec& exec) {
+  model.backbone->inputs().mark_unseen(attribute);
+  for (const std::string& note : notes_of(attribute)) exec.note(note);
+  return attribute;
+}
+
+void note_unseen(const std::string& source, const std::map<std::string, Index>& cells,
+                 const Exec& exec) {
+  for (const auto& [column, count] : cells)
+    exec.note(
+        fmt::format("{}: {} cell{} of {} {} a category that training has not seen; {} "
+                    "counted as none of those that it has seen",
+                    source, count, count == 1 ? "" : "s", column,
+                    count == 1 ? "has" : "have", count == 1 ? "it is" : "they are"));
 }
 
 }  // namespace fmd::internal

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,5 +59,13 @@ struct ModelName {
 [[nodiscard]] inline bool head_on_columns(const Model& model) {
   return model.backbone->columns() != nullptr;
 }
+
+// The attribute with the values marked that the model does not know. What is worth saying
+// about it is said.
+[[nodiscard]] Attribute known_to(const Model& model, Attribute attribute, const Exec& exec);
+
+// Says how many cells have categories that training has not seen.
+void note_unseen(const std::string& source, const std::map<std::string, Index>& cells,
+                 const Exec& exec);
 
 }  // namespace fmd::internal

@@ -1,6 +1,7 @@
 #include "fmd/pipeline/study_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -47,6 +48,7 @@ struct StudyStream::State {
   bool labelled = false;
   Index rows = 0, row = 0;
   double twins = 0;  // share of the training rows that equal another one
+  std::map<std::string, Index> unseen = {};  // cells with unseen categories so far
 
   void open(const DataSource& data) {
     source = data.name();
@@ -71,7 +73,8 @@ struct StudyStream::State {
   // The first pass: which values there are, and how many rows.
   void survey() {
     std::vector<AttributeSurvey> surveys;
-    for (const AttributeSpec& spec : task.attributes) surveys.emplace_back(spec, exec.seed);
+    for (const AttributeSpec& spec : task.attributes)
+      surveys.emplace_back(spec, exec.seed, model.backbone->inputs().names());
     Table block;
     while (table->next(block)) {
       if (rows == 0) labelled = has_labels(block, task, options.need_labels);
@@ -79,7 +82,8 @@ struct StudyStream::State {
       rows += block.rows();
       exec.report("looking at " + source, rows, estimate(rows));
     }
-    for (const AttributeSurvey& one : surveys) attributes.push_back(one.finish());
+    for (const AttributeSurvey& one : surveys)
+      attributes.push_back(known_to(model, one.finish(), exec));
     table->rewind();
   }
 
@@ -151,6 +155,7 @@ struct StudyStream::State {
     row += part.rows();
     block = study_of(model, std::move(part), task, options.need_labels, attributes, exec);
     if (options.weights) block.weight = row_weights(block.table, task.weight);
+    for (const auto& [column, cells] : block.unseen) unseen[column] += cells;
     return true;
   }
 };
@@ -187,6 +192,7 @@ bool StudyStream::next(Study& block, const char* stage) {
     Table part;
     more = s.table->next(part) && s.next_rows(std::move(part), block);
   }
+  if (!more) note_unseen(s.source, std::exchange(s.unseen, {}), s.exec);
   block.source = block.table.source = s.source;
   block.first = first;
   block.reads = s.reads;
@@ -196,6 +202,7 @@ bool StudyStream::next(Study& block, const char* stage) {
 
 void StudyStream::rewind() {
   state_->row = 0;
+  state_->unseen.clear();
   if (state_->table) state_->table->rewind();
 }
 

@@ -86,8 +86,10 @@ Start start_model(const Table& table, Task task, const Exec& exec) {
   Start start;
   start.y = labels(table, task);
   require_classes(start.y, table, task);
-  for (const AttributeSpec& spec : task.attributes) (void)read_attribute(table, spec);
   const std::vector<std::string> columns = input_columns(table, task);
+  for (const AttributeSpec& spec : task.attributes)
+    for (const std::string& note : notes_of(read_attribute(table, spec, columns)))
+      exec.note(note);
   if (columns.empty()) {
     throw Error(ErrorKind::bad_data, fmt::format("{}: no column is left to predict {} from",
                                                  table.source, task.label));

@@ -50,6 +50,9 @@ TrainingData read_training(const std::string& name, const TaskOverrides& file,
   task.label = early.label;
   task.unseen = options.unseen;
   task = merge(merge(std::move(task), file), flags);
+  // The command's word for both is bucket.
+  if (options.unseen == Unseen::counted && task.unseen == Unseen::bucket)
+    task.unseen = Unseen::counted;
   const bool favorable_given = !task.favorable.empty();
   if (!favorable_given && task.binary()) task.favorable = task.classes[1];
   if (!task.label.empty())

@@ -172,6 +172,8 @@ Json attribute_json(const AttributeAudit& audit, bool everything, bool masked) {
           ? Json(nullptr)
           : Json(audit.groups.groups[static_cast<std::size_t>(audit.groups.reference)]
                      .value);
+  if (!audit.mirrors.empty()) json["mirrors"] = audit.mirrors;
+  if (!audit.mirrors_left.empty()) json["mirrors_left"] = audit.mirrors_left;
   if (!audit.cuts.empty()) {
     json["cuts"] = audit.cuts;
     json["slope"] = slope_json(audit);
@@ -249,6 +251,7 @@ std::string to_json(const AuditReport& full) {
   json["data"]["seen_in_training"] = report.seen < 0 ? Json(nullptr) : Json(report.seen);
   json["data"]["seen_by_chance"] = number(report.seen_by_chance);
   json["data"]["missing_numbers"] = report.missing_numbers;
+  if (!report.notes.empty()) json["notes"] = report.notes;
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;
   json["replicates"] = report.replicates;

@@ -170,6 +170,12 @@ LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit) {
     if (line.verdict == Verdict::unclear && result.verdict == Verdict::pass)
       result.verdict = Verdict::unclear;
   }
+  // Where another column still tells the attribute, a flip hides nothing from the model.
+  if (is_flip(limit.measure) && !audit.mirrors_left.empty() &&
+      result.verdict == Verdict::pass) {
+    result.verdict = Verdict::unclear;
+    result.reason = fmt::format("left_mirror: {}", fmt::join(audit.mirrors_left, ", "));
+  }
   return result;
 }
 

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import pathlib
+import pty
 import random
 import subprocess
 import sys
@@ -128,6 +130,102 @@ class Columns(unittest.TestCase):
         run = self.run_fmd("train", "odd.csv", "--label", "y", "--task", "task.toml", "-o", "m.safetensors")
         self.assertIn("2 columns give 3 features", run.stdout)
         self.run_fmd("audit", "m.safetensors", "odd.csv", "--attribute", "sex", "--min-group", "0")
+
+    def mirrored(self, name, rows, seed, new=False, title=False):
+        """sex_m and sex_f say the same; race is one-hot; title tells the sex too."""
+        draw = random.Random(seed)
+        lines = ["sex_m,sex_f,race_a,race_b,race_c,income,job,own" + (",title" if title else "") + ",y"]
+        for i in range(rows):
+            male, race = draw.random() < 0.5, draw.choice("abc")
+            income = draw.gauss(50 + 8 * male, 10)
+            job, own = draw.choice("xyz"), draw.choice(["yes", "no"])
+            if new and i < 5:
+                job, own = "new", "maybe"
+            answer = int(draw.random() < 1 / (1 + 2.718 ** (-(income - 54) / 8 - 2 * (male - 0.5))))
+            cells = [int(male), int(not male), *(int(race == r) for r in "abc"), f"{income:.2f}", job, own]
+            cells += (["Mr"] if male else [draw.choice(["Ms", "Mrs"])]) if title else []
+            lines.append(",".join(map(str, [*cells, answer])))
+        return self.write(name, "\n".join(lines) + "\n")
+
+    def test_unseen_categories_are_counted(self):
+        self.mirrored("train.csv", 600, 1)
+        self.mirrored("new.csv", 300, 2, new=True)
+        train = ("train", "train.csv", "--label", "y", "--attribute", "sex_m")
+        self.run_fmd(*train, "-o", "m.safetensors")
+        run = self.run_fmd("predict", "m.safetensors", "new.csv", "-o", "p.csv")
+        self.assertIn("new.csv: 5 cells of own have a category that training has not seen", run.stderr)
+        audit = json.loads(self.run_fmd("audit", "m.safetensors", "new.csv", "--json").stdout)
+        self.assertTrue(any("5 cells of job" in note for note in audit["notes"]))
+        # Figures of tables without such cells are those of a model that refuses them.
+        self.run_fmd(*train, "--unseen", "error", "-o", "strict.safetensors")
+        run = self.run_fmd("predict", "strict.safetensors", "new.csv", "-o", "q.csv", code=17)
+        self.assertIn('"new" is not one of the values', run.stderr)
+        for model in ("m", "strict"):
+            self.run_fmd("predict", f"{model}.safetensors", "train.csv", "-o", f"{model}.csv")
+        self.assertEqual((self.dir / "m.csv").read_text(), (self.dir / "strict.csv").read_text())
+
+    def test_mirrors_are_flipped_together(self):
+        self.mirrored("train.csv", 1000, 1)
+        self.mirrored("test.csv", 600, 2)
+        run = self.run_fmd("train", "train.csv", "--label", "y", "--attribute", "sex_m", "-o", "m.safetensors")
+        self.assertIn("sex_m: sex_f says the same; it is flipped with it", run.stderr)
+        audit = json.loads(self.run_fmd("audit", "m.safetensors", "test.csv", "--json").stdout)
+        self.assertEqual(audit["attributes"][0]["mirrors"], ["sex_f"])
+        alone = self.write("one.csv", "\n".join(",".join(c for i, c in enumerate(line.split(",")) if i != 1)
+                                                for line in (self.dir / "train.csv").read_text().splitlines()) + "\n")
+        self.run_fmd("train", alone, "--label", "y", "--attribute", "sex_m", "-o", "one.safetensors")
+        other = json.loads(self.run_fmd("audit", "one.safetensors", "test.csv", "--json").stdout)
+        gaps = [a["attributes"][0]["measures"]["co"]["value"] for a in (audit, other)]
+        self.assertAlmostEqual(gaps[0], gaps[1], delta=0.01)
+
+    def test_a_limit_with_a_mirror_left_behind_never_passes(self):
+        self.mirrored("train.csv", 600, 1, title=True)
+        self.run_fmd("train", "train.csv", "--label", "y", "--attribute", "sex_m", "-o", "m.safetensors")
+        run = self.run_fmd("audit", "m.safetensors", "train.csv", "--fail-over", "co=.99", "--json", code=3)
+        audit = json.loads(run.stdout)
+        self.assertEqual(audit["attributes"][0]["mirrors_left"], ["title"])
+        self.assertIn("it can be told from title", run.stderr)
+
+    def test_one_hot_columns_are_one_attribute(self):
+        self.mirrored("train.csv", 900, 1)
+        self.run_fmd("train", "train.csv", "--label", "y", "--one-hot", "race=race_*", "-o", "m.safetensors")
+        audit = json.loads(self.run_fmd("audit", "m.safetensors", "train.csv", "--json").stdout)
+        self.assertEqual(sorted(g["value"] for g in audit["attributes"][0]["groups"]), ["a", "b", "c"])
+        self.assertTrue(audit["attributes"][0]["measures"]["co"]["value"] > 0)
+        self.run_fmd("debias", "m.safetensors", "train.csv", "-o", "out.safetensors")
+
+    def test_long_work_shows_progress_on_a_terminal(self):
+        self.write("credit.csv", credit())
+        ours, theirs = pty.openpty()
+        subprocess.run([FMD, "train", "credit.csv", "--label", "default", "-o", "m.safetensors"], cwd=self.dir,
+                       stdout=subprocess.DEVNULL, stderr=theirs, check=True)
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            said += part
+        os.close(ours)
+        self.assertIn(b"training on 400 rows, step 1: gradient", said)
+
+    def test_without_arguments_it_says_what_to_do(self):
+        run = self.run_fmd(code=2)
+        for line in ("fmd demo", "fmd columns YOUR.csv", "fmd train YOUR.csv", "fmd audit", "fmd debias"):
+            self.assertIn(line, run.stderr)
+
+    def test_help_begins_with_what_most_people_need(self):
+        text = self.run_fmd("train", "--help").stdout
+        first = text.split("\nOptions:\n")[1].split("\n\n")[0]
+        for option in ("--out", "--label", "--positive", "--favorable", "--attribute"):
+            self.assertIn(option, first)
+        for option in ("--caliper", "--hidden", "--seed"):
+            self.assertNotIn(option, first)
+        for topic in ("Columns:", "Task:", "Matched pairs (--pairs match):", "Networks (--kind mlp):", "How to run:"):
+            self.assertIn(f"\n{topic}\n", text)
 
     def test_numeric_labels_are_doubted(self):
         self.write("price.csv", "x,price\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(100)))

@@ -226,12 +226,13 @@ class Story(unittest.TestCase):
         text = (self.dir / "test.csv").read_text().splitlines()
         text[3] = text[3].replace(text[3].split(",")[2], "pilot", 1)
         (self.dir / "odd.csv").write_text("\n".join([text[0], "9999,50,pilot,F,north,yes"] + text[1:]) + "\n")
-        run = fmd("predict", "loans.safetensors", "odd.csv", cwd=self.dir, code=17)
+        fmd("train", "train.csv", "--label", "approved", "--positive", "yes", "--id", "id", "--unseen",
+            "error", "--attribute", "sex", "-o", "strict.safetensors", "--force", cwd=self.dir)
+        run = fmd("predict", "strict.safetensors", "odd.csv", cwd=self.dir, code=17)
         self.assertIn('line 2, column "job"', run.stderr)
         self.assertIn("pilot", run.stderr)
-        fmd("train", "train.csv", "--label", "approved", "--positive", "yes", "--id", "id", "--unseen",
-            "bucket", "--attribute", "sex", "-o", "bucket.safetensors", "--force", cwd=self.dir)
-        fmd("predict", "bucket.safetensors", "odd.csv", "-o", "odd_p.csv", "--force", cwd=self.dir)
+        run = fmd("predict", "loans.safetensors", "odd.csv", "-o", "odd_p.csv", "--force", cwd=self.dir)
+        self.assertIn("1 cell of job has a category that training has not seen", run.stderr)
 
     def test_help_has_examples(self):
         for command in ("demo", "split", "train", "predict", "audit", "pairs", "debias", "undo", "verify", "data",

@@ -55,6 +55,41 @@ CsrRows flip(const Encoder& encoder, const Table& table, const Attribute& attrib
 const std::string kWorkers = "age,sex,job\n10,M,x\n20,F,y\n30,F,z\n20,M,x\n";
 const Texts kColumns = {"age", "sex", "job"};
 
+TEST(Encoder, UnseenLevelsAreCountedWithoutAFeature) {
+  const Table table = parse("sex,job\nM,x\nF,y\nF,z\nF,x\n");
+  const Texts columns = {"sex", "job"};
+  const Encoder strict(table, columns, {}, Unseen::error);
+  const Encoder counted(table, columns, {}, Unseen::counted);
+  // What training sees is the same.
+  EXPECT_EQ(counted.feature_names(), strict.feature_names());
+  for (Index row = 0; row < table.rows(); ++row)
+    EXPECT_EQ(dense(counted.encode(table), row), dense(strict.encode(table), row));
+  // Of two levels the mean of their feature, otherwise none.
+  const Table other = parse("sex,job\nX,w\n,x\n");
+  EXPECT_EQ(dense(counted.encode(other), 0), (std::vector<double>{0.25, 0, 0, 0}));
+  EXPECT_EQ(dense(counted.encode(other), 1), (std::vector<double>{0.25, 1, 0, 0}));
+  EXPECT_ERROR(strict.encode(other), ErrorKind::unknown_category, "x.csv, line 2");
+  EXPECT_EQ(Encoder::from_json(counted.to_json(), "m"), counted);
+  EXPECT_EQ(counted.to_json(), Encoder::from_json(counted.to_json(), "m").to_json());
+  std::string bad = counted.to_json();
+  bad.replace(bad.find("\"counted\""), 9, "\"dropped\"");
+  EXPECT_ERROR(Encoder::from_json(bad, "m"), ErrorKind::bad_model, "must be counted");
+}
+
+TEST(Encoder, KeepsTheNotationOfItsColumns) {
+  const Table table =
+      parse("a;b\n1,5;1\n2,5;2\n",
+            {.notations = {{"a", Notation::comma}, {"b", Notation::codes}}});
+  const Encoder encoder(table, Texts{"a", "b"}, {}, Unseen::error);
+  EXPECT_EQ(encoder.columns()[0].notation, Notation::comma);
+  EXPECT_EQ(Encoder::from_json(encoder.to_json(), "m"), encoder);
+  // Texts are read as they are written in training.
+  EXPECT_EQ(dense(encoder.encode(parse("a;b\n\"2,5\";1\n")), 0)[0], 1);
+  std::string bad = encoder.to_json();
+  bad.replace(bad.find("\"codes\""), 7, "\"comma\"");
+  EXPECT_ERROR(Encoder::from_json(bad, "m"), ErrorKind::bad_model, "disagree");
+}
+
 TEST(Encoder, StandardisesNumbersAndCountsLevels) {
   const Table table = parse(kWorkers);
   const Encoder encoder(table, kColumns, {}, Unseen::error);

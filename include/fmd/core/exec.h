@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -44,11 +45,16 @@ struct Exec {
   std::uint64_t seed = 1;      // of every random choice
   const Progress* progress = nullptr;
   const BackendFiles* backends = nullptr;  // none: where the system looks
+  // Takes sentences about what was left out, counted or taken for something.
+  const std::function<void(const std::string&)>* notes = nullptr;
 
   // body(i) for i = 0 .. count-1 on the pool, or in place without one.
   void for_each(Index count, const std::function<void(Index)>& body) const;
   // Cheap enough for every block; does nothing without progress.
   void report(std::string_view stage, Index done, Index total) const;
+  void note(const std::string& text) const {
+    if (notes != nullptr) (*notes)(text);
+  }
 };
 
 }  // namespace fmd

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,22 @@
 
 namespace fmd {
 
+namespace internal {
+class MirrorSurvey;
+}
+
 // One cell of a row: a category's text or a number.
 struct Cell {
   std::string text;
   double number = 0;
+};
+
+// A column from which the attribute's value can be told: for at least 99 % of the rows of
+// every value with 10 rows or more.
+struct Mirror {
+  std::string column;
+  Index exceptions = 0;  // rows for which it tells another value
+  bool flipped = false;  // one of its values belongs to each value: it is set with it
 };
 
 // An attribute's value for every row of a table, and what each value means in the columns
@@ -27,6 +40,13 @@ struct Attribute {
   std::vector<std::int32_t> code;  // per row; -1 = missing or not among the values
   std::int32_t reference = -1;     // value that the others are compared against; -1 = none
   bool whole_numbers = false;  // its values are the different numbers of a number column
+  // The first `own` columns tell the value (0 = all). The others mirror it, and are set
+  // with it.
+  std::size_t own = 0;
+  std::vector<Mirror> mirrors;  // columns that determine it
+  std::vector<bool>
+      unseen;          // values that the model does not know, not flipped; empty = none
+  Index odd_rows = 0;  // one-hot columns: none or several are set
 
   // The groups that are compared: the values and, where rows lack the attribute,
   // kMissingGroup as the last one. That is a group of people, but not a value to flip to or
@@ -50,7 +70,10 @@ inline constexpr const char* kMissingGroup = "(missing)";
 // because nobody can guess which numbers are groups.
 class AttributeSurvey {
  public:
-  explicit AttributeSurvey(AttributeSpec spec, std::uint64_t seed = 1);
+  // `inputs`: columns that a model reads. Those that determine the attribute are its
+  // mirrors.
+  explicit AttributeSurvey(AttributeSpec spec, std::uint64_t seed = 1,
+                           std::vector<std::string> inputs = {});
 
   // Takes the blocks of one table, in order. Throws Error(missing_column) and
   // Error(bad_task: a value or a column that is not possible).
@@ -86,6 +109,8 @@ class AttributeSurvey {
   std::vector<double> numbers_;         // of a number column, or a sample of them
   Index numbers_seen_ = 0;
   bool whole_numbers_ = false;
+  Index odd_rows_ = 0;
+  std::shared_ptr<internal::MirrorSurvey> mirrors_;
   Index missing_ = 0;
 };
 
@@ -97,7 +122,11 @@ void read_groups(const Attribute& attribute, const Table& block,
                  std::vector<std::int32_t>& group);
 
 // Survey and codes of a whole table. Throws what AttributeSurvey throws.
-[[nodiscard]] Attribute read_attribute(const Table& table, const AttributeSpec& spec);
+[[nodiscard]] Attribute read_attribute(const Table& table, const AttributeSpec& spec,
+                                       const std::vector<std::string>& inputs = {});
+
+// What was found, left out or taken for something, in words: one sentence each.
+[[nodiscard]] std::vector<std::string> notes_of(const Attribute& attribute);
 
 // The table with the columns of `groups` (a second file) added. Rows are joined by the key
 // column that both have; only columns that the table does not have are added. Rows of

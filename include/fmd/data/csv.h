@@ -16,8 +16,8 @@ struct CsvOptions {
   // Kinds that are known already (from a model's columns or task.toml). The rest is
   // inferred: a column holds numbers when every cell that is not missing reads as a number.
   std::map<std::string, ColumnKind> types = {};
-  // Only these columns are kept; empty = all. Other columns are still checked for
-  // well-formed text.
+  // Only these columns are kept (a * stands for any text); empty = all. Other columns are
+  // still checked for well-formed text.
   std::vector<std::string> keep = {};
   // Names for a file without a header line.
   std::vector<std::string> names = {};

@@ -31,7 +31,8 @@ struct EncodedColumn {
   std::vector<std::string> levels;      // category, sorted by text
   bool bucket = false;                  // category: one more feature for unseen levels
   Notation notation = Notation::plain;  // how the training file writes it
-  Index first = 0;                      // first feature
+  bool counted = false;  // category: unseen levels set no level (two levels: their mean)
+  Index first = 0;       // first feature
   Index features = 1;
 
   bool operator==(const EncodedColumn&) const = default;
@@ -49,6 +50,8 @@ class Encoder {
 
   [[nodiscard]] Index features() const;
   [[nodiscard]] const std::vector<EncodedColumn>& columns() const { return columns_; }
+  // No row can have an entry other than 1.
+  [[nodiscard]] bool only_ones() const;
   // Null when the encoder does not read it.
   [[nodiscard]] const EncodedColumn* find(const std::string& column) const;
   [[nodiscard]] bool reads(const Attribute& attribute) const;  // any of its columns
@@ -60,7 +63,8 @@ class Encoder {
   // levels has no entry at its first level. A column of the other kind is read by its
   // texts: "3" is a number. A missing category is treated like an unknown one when training
   // had none missing. Throws Error(missing_column), Error(bad_value: not a number, or one
-  // too far from the training rows for a float), and, unless there is a bucket,
+  // too far from the training rows for a float), and, unless there is a bucket or
+  // unseen levels are counted,
   // Error(unknown_category) that names file, line, column and value.
   [[nodiscard]] CsrRows encode(const Table& table, std::span<const Index> rows = {}) const;
 

@@ -22,8 +22,9 @@ struct PairPlan {
 };
 
 // Pairs every row whose attribute is known with each other value of the attribute: V - 1
-// pairs a row. `rows` restricts this to some rows (empty = all). Throws Error(bad_task) for
-// ranges of a number, which have no single value to flip to.
+// pairs a row. Values that the model has not seen are left out. `rows` restricts this to
+// some rows (empty = all). Throws Error(bad_task) for ranges of a number, which have no
+// single value to flip to.
 [[nodiscard]] PairPlan flip_plan(const Attribute& attribute,
                                  std::span<const Index> rows = {});
 

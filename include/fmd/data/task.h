@@ -37,9 +37,16 @@ struct AttributeSpec {
   std::string caliper = "";  // no pair further apart: "0.5", or "1sd"; empty = none
   Index reuse = 5;           // how often one row may be a partner; 0 = no limit
   StoredIn stored_in = {};   // where given:FILE stands
+  // Columns of 0 and 1 that are one attribute together: names or patterns (race_*). Then
+  // `columns` is empty, and the values are the texts after the columns' common prefix.
+  std::vector<std::string> one_hot = {};
 
   bool operator==(const AttributeSpec&) const = default;
 };
+
+// "race=race_*" or "race=race_a,race_b": an attribute of several columns of 0 and 1. Throws
+// Error(bad_option).
+[[nodiscard]] AttributeSpec parse_one_hot(const std::string& text);
 
 // "sex", or "age:4" for four quantiles of a number. Throws Error(bad_option).
 [[nodiscard]] AttributeSpec parse_attribute(const std::string& text);
@@ -65,10 +72,13 @@ struct Caliper {
 };
 [[nodiscard]] Caliper parse_caliper(const std::string& text);
 
-// What happens with categories that the encoder has not seen: an error that names the cell,
-// or a separate feature that is 0 in training, so that the model answers as for "none of
-// these".
-enum class Unseen { error, bucket };
+// What happens with categories that the encoder has not seen.
+//   error    an error that names the cell
+//   bucket   a separate feature that is 0 in training, so that the model answers as for
+//            "none of these"
+//   counted  the same without that feature: no level is set; where two levels share one
+//            feature, that has its training mean. What training sees does not change.
+enum class Unseen { error, bucket, counted };
 
 // What is predicted, which answer is good for a person, and which attributes are checked.
 // It comes from flags, task.toml and the model, in this order of precedence (see merge).
@@ -121,6 +131,7 @@ struct TaskOverrides {
   std::optional<std::map<std::string, ColumnKind>> types = {};
   std::optional<std::vector<std::string>> category = {};  // columns of that type
   std::optional<std::vector<std::string>> missing = {};
+  std::optional<std::vector<std::string>> one_hot = {};  // "race=race_*"
   std::optional<std::vector<Limit>> limits = {};
   std::optional<std::vector<InputSpec>> inputs = {};
   std::optional<Index> min_group = {};
@@ -129,10 +140,10 @@ struct TaskOverrides {
 
 // Reads task.toml. Keys: label, positive, classes, favorable, threshold (number or
 // "rate=R"), weight, id, ignore, missing, unseen, min_group, min_label, [types],
-// [[attributes]] (name, columns, pairs, values, reference, quantiles, cuts, match_columns,
-// caliper, reuse) or attributes = ["sex", "race"], [limits] ("co:sex" = 0.02), [[inputs]]
-// (see InputSpec; a tensor's file is looked for beside task.toml). Throws Error(bad_task)
-// with file, line and key. An unknown key is an error that lists the keys.
+// [[attributes]] (name, columns, pairs, values, reference, quantiles, cuts, one_hot,
+// match_columns, caliper, reuse) or attributes = ["sex", "race"], [limits] ("co:sex" =
+// 0.02), [[inputs]] (see InputSpec; a tensor's file is looked for beside task.toml). Throws
+// Error(bad_task) with file, line and key. An unknown key is an error that lists the keys.
 [[nodiscard]] TaskOverrides read_task(const std::filesystem::path& path);
 [[nodiscard]] TaskOverrides parse_task(std::string_view text, const std::string& source);
 

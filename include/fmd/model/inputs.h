@@ -29,6 +29,7 @@ struct InputColumn {
   std::vector<std::string> levels;  // category: what it knows; empty = anything
   bool read = true;  // false: named in the model, but no answer depends on it
   Notation notation = Notation::plain;  // how its files write it
+  bool counted = false;  // a category that is not among the levels is counted, no error
 };
 
 // What a backbone takes from its inputs.
@@ -41,6 +42,11 @@ struct InputSchema {
   [[nodiscard]] std::vector<std::string> names() const;        // of columns that are read
   [[nodiscard]] std::map<std::string, ColumnKind> types() const;    // of all columns
   [[nodiscard]] std::map<std::string, Notation> notations() const;  // other than plain
+  // Cells of columns that count them whose category is not among the levels, by column.
+  [[nodiscard]] std::map<std::string, Index> unseen(const Table& table) const;
+  // Marks the attribute's values that are not among the levels of a column that counts
+  // them.
+  void mark_unseen(Attribute& attribute) const;
   // How many cells are missing in the number columns that are read.
   [[nodiscard]] Index missing_numbers(const Table& table) const;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct Study {
   Index seen = -1;            // rows that equal a training row; -1 = not known
   double seen_by_chance = 0;  // expected number if none was used: see make_study
   Index missing_numbers = 0;
+  std::map<std::string, Index> unseen = {};  // cells with unseen categories, by column
 
   [[nodiscard]] Index size() const { return X->rows(); }
   [[nodiscard]] Inputs inputs() const { return table; }

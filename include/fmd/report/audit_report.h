@@ -49,6 +49,9 @@ struct AttributeAudit {
   std::string name;
   std::vector<std::string> values;
   std::vector<double> cuts;  // ranges of a number begin here; empty = values as they are
+  // Columns that determine it: set with it in flips, or left as they are. While one is
+  // left, no limit on flips passes.
+  std::vector<std::string> mirrors = {}, mirrors_left = {};
   Reads reads = Reads::unknown;
   std::optional<FlipReport> flip;  // none: see flip_reason
   std::string flip_reason;         // "not_an_input" | "no_pairs" | "ranges_of_a_number"
@@ -67,9 +70,10 @@ struct AuditReport {
   std::string model, model_sha256, kind;  // empty for scores of another program
   std::string data, data_sha256;
   Index rows = 0;
-  Index seen = -1;            // rows that equal a training row; -1 = not known
-  double seen_by_chance = 0;  // expected number if none was used
-  Index missing_numbers = 0;  // cells without a number: they count as the mean
+  Index seen = -1;                      // rows that equal a training row; -1 = not known
+  double seen_by_chance = 0;            // expected number if none was used
+  Index missing_numbers = 0;            // cells without a number: they count as the mean
+  std::vector<std::string> notes = {};  // what was left out, counted or taken for something
   Task task;
   double confidence = 0.95;
   Index replicates = 0, permutations = 0;

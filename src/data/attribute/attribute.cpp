@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "data/attribute/mirrors.h"
+#include "data/attribute/one_hot.h"
 #include "data/attribute/ranges.h"
 #include "data/attribute/values.h"
 #include "data/keys.h"
@@ -108,6 +110,10 @@ void check_found(const Attribute& attribute, const std::string& source) {
   }
 }
 
+std::size_t own_columns(const Attribute& attribute) {
+  return attribute.own == 0 ? attribute.columns.size() : attribute.own;
+}
+
 constexpr std::int32_t kMissingPart = -1;
 constexpr std::int32_t kOtherPart = -2;
 
@@ -189,7 +195,7 @@ void read_one_column(const Attribute& attribute, const Table& block, std::int32_
 void read_joined(const Attribute& attribute, const Table& block, std::int32_t missing,
                  std::vector<std::int32_t>& code) {
   std::vector<PartReader> readers;
-  for (std::size_t c = 0; c < attribute.columns.size(); ++c)
+  for (std::size_t c = 0; c < own_columns(attribute); ++c)
     readers.emplace_back(attribute, c, block);
   std::vector<std::int32_t> parts(readers.size());
   std::map<std::vector<std::int32_t>, std::int32_t> value;
@@ -214,7 +220,7 @@ void read_values(const Attribute& attribute, const Table& block, std::int32_t mi
   code.assign(to_size(block.rows()), -1);
   if (!attribute.cuts.empty()) {
     read_ranges(attribute, block, missing, code);
-  } else if (attribute.columns.size() == 1) {
+  } else if (own_columns(attribute) == 1) {
     read_one_column(attribute, block, missing, code);
   } else {
     read_joined(attribute, block, missing, code);
@@ -230,8 +236,12 @@ std::vector<Index> Attribute::counts() const {
   return counts;
 }
 
-AttributeSurvey::AttributeSurvey(AttributeSpec spec, std::uint64_t seed)
-    : spec_(std::move(spec)), seed_(seed) {}
+AttributeSurvey::AttributeSurvey(AttributeSpec spec, std::uint64_t seed,
+                                 std::vector<std::string> inputs)
+    : spec_(std::move(spec)), seed_(seed) {
+  if (!inputs.empty() && spec_.quantiles == 0 && spec_.cuts.empty())
+    mirrors_ = std::make_shared<MirrorSurvey>(std::move(inputs));
+}
 
 // Takes from the first block its name and the kinds of the columns.
 void AttributeSurvey::begin(const Table& block) {
@@ -240,6 +250,7 @@ void AttributeSurvey::begin(const Table& block) {
   named_.name = spec_.name;
   named_.columns = columns_of(spec_);
   if (!spec_.values.empty()) named_ = named_values(spec_, block);
+  if (!spec_.one_hot.empty()) named_ = one_hot_values(spec_, block);
   if (!spec_.cuts.empty()) named_.values = range_names(named_.cuts = spec_.cuts);
   rows_.assign(named_.values.size(), 0);
   named_.groups = named_.values;
@@ -248,6 +259,7 @@ void AttributeSurvey::begin(const Table& block) {
 
 void AttributeSurvey::add(const Table& block) {
   if (!begun_) begin(block);
+  if (mirrors_ != nullptr) mirrors_->add(block, named_.columns);
   if (spec_.quantiles > 0) {
     add_numbers(block.column(named_.columns[0]));
   } else if (!rows_.empty()) {
@@ -288,7 +300,11 @@ void AttributeSurvey::add_named(const Table& block) {
   std::vector<std::int32_t> group;
   read_groups(named_, block, group);
   for (const std::int32_t g : group)
-    if (g >= 0) g == std::ssize(rows_) ? ++missing_ : ++rows_[to_size(g)];
+    if (g >= 0) {
+      g == std::ssize(rows_) ? ++missing_ : ++rows_[to_size(g)];
+    } else {
+      odd_rows_ += spec_.one_hot.empty() ? 0 : 1;
+    }
 }
 
 // Counts rows by the codes of their levels. Texts are looked at once per level, or once per
@@ -384,8 +400,10 @@ Attribute AttributeSurvey::finish() const {
   set_reference(attribute, spec_);
   attribute.missing = missing_;
   attribute.whole_numbers = whole_numbers_;
+  attribute.odd_rows = odd_rows_;
   attribute.groups = attribute.values;
   if (missing_ > 0) attribute.groups.emplace_back(kMissingGroup);
+  if (mirrors_ != nullptr) mirrors_->finish(attribute);
   return attribute;
 }
 
@@ -401,8 +419,9 @@ void read_groups(const Attribute& attribute, const Table& block,
               is_group ? static_cast<std::int32_t>(attribute.values.size()) : -1, group);
 }
 
-Attribute read_attribute(const Table& table, const AttributeSpec& spec) {
-  AttributeSurvey survey(spec);
+Attribute read_attribute(const Table& table, const AttributeSpec& spec,
+                         const std::vector<std::string>& inputs) {
+  AttributeSurvey survey(spec, 1, inputs);
   survey.add(table);
   Attribute attribute = survey.finish();
   std::vector<std::int32_t> code;
@@ -410,6 +429,38 @@ Attribute read_attribute(const Table& table, const AttributeSpec& spec) {
   attribute.code = std::move(code);
   read_groups(attribute, table, attribute.group);
   return attribute;
+}
+
+std::vector<std::string> notes_of(const Attribute& attribute) {
+  std::vector<std::string> notes;
+  if (attribute.whole_numbers)
+    notes.push_back(fmt::format("{}: {} different whole numbers are taken as groups",
+                                attribute.name, attribute.values.size()));
+  if (attribute.odd_rows > 0)
+    notes.push_back(fmt::format("{}: {} row{} none or several of its columns set; left out",
+                                attribute.name, attribute.odd_rows,
+                                attribute.odd_rows == 1 ? " has" : "s have"));
+  for (const Mirror& mirror : attribute.mirrors) {
+    const std::string exceptions =
+        mirror.exceptions == 0 ? "" : fmt::format(" but for {} rows", mirror.exceptions);
+    notes.push_back(
+        mirror.flipped
+            ? fmt::format("{}: {} says the same{}; it is flipped with it", attribute.name,
+                          mirror.column, exceptions)
+            : fmt::format(
+                  "{}: it can be told from {}{}, which has other values and stays as "
+                  "it is: no limit on flips can pass",
+                  attribute.name, mirror.column, exceptions));
+  }
+  std::vector<std::string> unseen;
+  for (std::size_t v = 0; v < attribute.unseen.size(); ++v)
+    if (attribute.unseen[v]) unseen.push_back(attribute.values[v]);
+  if (!unseen.empty())
+    notes.push_back(
+        fmt::format("{}: training has not seen {}; rows with such a value are "
+                    "left out of flips",
+                    attribute.name, quoted_words(unseen, 12)));
+  return notes;
 }
 
 Table join_groups(const Table& table, const Table& groups, const std::string& key) {

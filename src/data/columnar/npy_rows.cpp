@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "data/columnar/npy_header.h"
+#include "data/glob.h"
 #include "data/level_index.h"
 #include "data/number.h"
 #include "fmd/core/error.h"
@@ -21,8 +22,7 @@ class NpyRows : public RowSource {
     set_names(options);
     for (std::size_t i = 0; i < names_.size(); ++i) {
       const auto& keep = options.keep;
-      if (!keep.empty() && std::find(keep.begin(), keep.end(), names_[i]) == keep.end())
-        continue;
+      if (!keep.empty() && !fits_any(names_[i], keep)) continue;
       const auto type = options.types.find(names_[i]);
       positions_.push_back(static_cast<Index>(i));
       kept_.push_back(names_[i]);

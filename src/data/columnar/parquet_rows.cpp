@@ -10,6 +10,7 @@
 #include "data/columnar/arrow_column.h"
 #include "data/columnar/parquet_library.h"
 #include "data/columnar/parquet_numbers.h"
+#include "data/glob.h"
 #include "data/number.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
@@ -81,8 +82,7 @@ class ParquetRows : public RowSource {
   void choose(const CsvOptions& options) {
     for (std::size_t i = 0; i < names_.size(); ++i) {
       const auto& keep = options.keep;
-      if (!keep.empty() && std::find(keep.begin(), keep.end(), names_[i]) == keep.end())
-        continue;
+      if (!keep.empty() && !fits_any(names_[i], keep)) continue;
       positions_.push_back(static_cast<std::int32_t>(i));
       kept_.push_back(names_[i]);
       known_.push_back(std::make_unique<KnownLevels>());

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "data/glob.h"
 #include "data/number.h"
 #include "data/text_check.h"
 #include "data/words.h"
@@ -55,9 +56,7 @@ CsvPlan::CsvPlan(CsvScanner& scanner, const CsvOptions& csv_options)
       names(read_names(scanner, options)),
       missing(options.missing) {
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool wanted =
-        options.keep.empty() ||
-        std::find(options.keep.begin(), options.keep.end(), names[i]) != options.keep.end();
+    const bool wanted = options.keep.empty() || fits_any(names[i], options.keep);
     if (!wanted) continue;
     CsvColumn& column = columns.emplace_back();
     column.position = i;

@@ -24,6 +24,10 @@ FeatureEntry ColumnCoder::of_level(std::string_view text) const {
   const auto first = static_cast<std::int32_t>(fitted_.first);
   const auto at = std::lower_bound(levels.begin(), levels.end(), text);
   if (at == levels.end() || *at != text) {
+    if (fitted_.counted)
+      return one_feature(fitted_)
+                 ? FeatureEntry{.column = first, .value = static_cast<float>(fitted_.mean)}
+                 : FeatureEntry{};
     if (!fitted_.bucket) return {.column = FeatureEntry::kUnknown};
     return {.column = first + static_cast<std::int32_t>(levels.size()), .value = 1};
   }
@@ -97,11 +101,10 @@ void ColumnCoder::fail_unknown(const std::string& where, const std::string& text
           ? "is missing; the model has seen no missing value here"
           : fmt::format("\"{}\" is not one of the values that the model has seen ({})",
                         shorten(text), list_words(fitted_.levels));
-  throw Error(
-      ErrorKind::unknown_category,
-      fmt::format("{}, column \"{}\": {}", where, fitted_.name, what),
-      "correct the value or leave these rows out; a model trained with unseen = \"bucket\" "
-      "takes them");
+  throw Error(ErrorKind::unknown_category,
+              fmt::format("{}, column \"{}\": {}", where, fitted_.name, what),
+              "correct the value or leave these rows out; a model trained without "
+              "--unseen error takes them");
 }
 
 void ColumnCoder::fail_number(const std::string& where, const std::string& text,

@@ -63,6 +63,17 @@ void fit_category(const Column& column, std::span<const Index> rows,
   std::sort(fitted.levels.begin(), fitted.levels.end());
 }
 
+// The share of the rows that have levels[1].
+void fit_mean(const Column& column, std::span<const Index> rows, EncodedColumn& fitted) {
+  Index count = 0;
+  Index all = 0;
+  for_rows(rows, column.rows(), [&](Index row) {
+    ++all;
+    count += column.levels[to_size(column.codes[to_size(row)])] == fitted.levels[1] ? 1 : 0;
+  });
+  fitted.mean = static_cast<double>(count) / static_cast<double>(all);
+}
+
 EncodedColumn fit_column(const Table& table, const Column& column,
                          std::span<const Index> rows, Unseen unseen) {
   EncodedColumn fitted;
@@ -73,7 +84,9 @@ EncodedColumn fit_column(const Table& table, const Column& column,
     fit_number(table, column, rows, fitted);
   } else {
     fitted.bucket = unseen == Unseen::bucket;
+    fitted.counted = unseen == Unseen::counted;
     fit_category(column, rows, fitted);
+    if (fitted.counted && one_feature(fitted)) fit_mean(column, rows, fitted);
   }
   if (fitted.missing == (rows.empty() ? column.rows() : std::ssize(rows))) {
     throw Error(ErrorKind::bad_data,
@@ -88,9 +101,7 @@ class RowWriter {
  public:
   RowWriter(const Encoder& encoder, std::size_t rows) {
     const auto& columns = encoder.columns();
-    only_ones_ = std::none_of(
-        columns.begin(), columns.end(),
-        [](const EncodedColumn& column) { return column.kind == ColumnKind::number; });
+    only_ones_ = encoder.only_ones();
     rows_.cols = encoder.features();
     rows_.start.reserve(rows + 1);
     rows_.column.reserve(rows * columns.size());
@@ -125,6 +136,10 @@ nlohmann::json to_object(const EncodedColumn& column) {
     object["levels"] = column.levels;
     object["bucket"] = column.bucket;
   }
+  if (column.counted) {
+    object["unseen"] = "counted";
+    if (one_feature(column)) object["mean"] = column.mean;
+  }
   if (column.notation != Notation::plain) object["notation"] = to_string(column.notation);
   return object;
 }
@@ -141,6 +156,16 @@ void read_levels(const JsonReader& object, EncodedColumn& column) {
   if (column.levels.front().empty() != (column.missing > 0)) {
     object.fail("\"levels\" and \"missing\" disagree about missing values");
   }
+}
+
+void read_counted(const JsonReader& object, EncodedColumn& column) {
+  if (!object.has("unseen")) return;
+  if (object.text("unseen") != "counted" || column.bucket)
+    object.fail("\"unseen\" must be counted, without a bucket");
+  column.counted = true;
+  if (!one_feature(column)) return;
+  column.mean = object.number("mean");
+  if (column.mean < 0 || column.mean > 1) object.fail("\"mean\" must be a share");
 }
 
 Notation read_notation(const JsonReader& object, ColumnKind kind) {
@@ -161,6 +186,7 @@ EncodedColumn read_column(const JsonReader& object) {
   if (object.has("notation")) column.notation = read_notation(object, column.kind);
   if (column.kind == ColumnKind::category) {
     read_levels(object, column);
+    read_counted(object, column);
     return column;
   }
   column.mean = object.number("mean");
@@ -204,6 +230,12 @@ void Encoder::place_features() {
 
 Index Encoder::features() const {
   return columns_.empty() ? 0 : columns_.back().first + columns_.back().features;
+}
+
+bool Encoder::only_ones() const {
+  return std::none_of(columns_.begin(), columns_.end(), [](const EncodedColumn& column) {
+    return column.kind == ColumnKind::number || (column.counted && one_feature(column));
+  });
 }
 
 const EncodedColumn* Encoder::find(const std::string& column) const {

@@ -63,6 +63,8 @@ std::string range_contradiction(const AttributeSpec& spec) {
     return fail("quantiles must be a whole number from 2 to 100");
   if (!spec.cuts.empty() && !are_cuts(spec.cuts))
     return fail("cuts must ascend, at most 99 of them");
+  if (!spec.one_hot.empty() && (ways > 0 || !spec.columns.empty()))
+    return fail("one_hot goes without columns, values, quantiles and cuts");
   if ((spec.quantiles != 0 || !spec.cuts.empty()) && spec.columns.size() > 1)
     return fail("quantiles and cuts are for one column");
   return "";

@@ -108,7 +108,7 @@ std::vector<AttributeSpec> new_attributes(const Task& task,
                                           const TaskOverrides& overrides) {
   std::vector<AttributeSpec> result;
   const auto add = [&](AttributeSpec spec) {
-    if (spec.columns.empty()) spec.columns = {spec.name};
+    if (spec.columns.empty() && spec.one_hot.empty()) spec.columns = {spec.name};
     for (AttributeSpec& known : result) {
       if (known.name != spec.name) continue;
       if (is_rich(known) && is_rich(spec) && known != spec) {
@@ -127,6 +127,8 @@ std::vector<AttributeSpec> new_attributes(const Task& task,
     for (const AttributeSpec& spec : *overrides.attribute_specs) add(spec);
   if (overrides.attributes)
     for (const std::string& name : *overrides.attributes) add(parse_attribute(name));
+  if (overrides.one_hot)
+    for (const std::string& text : *overrides.one_hot) add(parse_one_hot(text));
   return result;
 }
 
@@ -174,8 +176,8 @@ std::string read_threshold(const TomlReader& reader, const toml::node& node) {
 
 AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
   static const std::vector<std::string> kKeys = {
-      "name",      "columns", "pairs",         "values",  "reference",
-      "quantiles", "cuts",    "match_columns", "caliper", "reuse"};
+      "name", "columns",       "pairs",   "values", "reference", "quantiles",
+      "cuts", "match_columns", "caliper", "reuse",  "one_hot"};
   AttributeSpec spec;
   for (const auto& [toml_key, node] : table) {
     const std::string_view key = toml_key.str();
@@ -199,6 +201,9 @@ AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
     } else if (key == "cuts") {
       spec.cuts = reader.numbers(node, key);
       if (!are_cuts(spec.cuts)) reader.fail(node, key, "must ascend, at most 99 of them");
+    } else if (key == "one_hot") {
+      spec.one_hot = reader.texts(node, key);
+      if (spec.one_hot.empty()) reader.fail(node, key, "names no column");
     } else if (key == "match_columns") {
       spec.match_columns = reader.texts(node, key);
     } else if (key == "caliper") {
@@ -210,7 +215,7 @@ AttributeSpec read_spec(const TomlReader& reader, const toml::table& table) {
     }
   }
   if (spec.name.empty()) reader.fail(table, "attributes", "an attribute has no name");
-  if (spec.columns.empty()) spec.columns = {spec.name};
+  if (spec.columns.empty() && spec.one_hot.empty()) spec.columns = {spec.name};
   const std::string wrong = range_contradiction(spec);
   if (!wrong.empty()) reader.fail(table, "attributes", wrong);
   return spec;
@@ -320,6 +325,11 @@ void read_key(const TomlReader& reader, std::string_view key, const toml::node& 
   }
 }
 
+const char* unseen_text(Unseen unseen) {
+  if (unseen == Unseen::error) return "error";
+  return unseen == Unseen::bucket ? "bucket" : "counted";
+}
+
 nlohmann::json to_object(const AttributeSpec& spec) {
   nlohmann::json object = {{"name", spec.name},
                            {"columns", spec.columns},
@@ -328,6 +338,7 @@ nlohmann::json to_object(const AttributeSpec& spec) {
                            {"reference", spec.reference}};
   if (spec.quantiles > 0) object["quantiles"] = spec.quantiles;
   if (!spec.cuts.empty()) object["cuts"] = spec.cuts;
+  if (!spec.one_hot.empty()) object["one_hot"] = spec.one_hot;
   if (is_match(spec)) {
     object["match_columns"] = spec.match_columns;
     object["caliper"] = spec.caliper;
@@ -345,6 +356,7 @@ AttributeSpec read_attribute_spec(const JsonReader& object) {
   spec.reference = object.text("reference");
   if (object.has("quantiles")) spec.quantiles = object.count("quantiles");
   if (object.has("cuts")) spec.cuts = object.numbers("cuts");
+  if (object.has("one_hot")) spec.one_hot = object.texts("one_hot");
   if (object.has("match_columns")) spec.match_columns = object.texts("match_columns");
   if (object.has("caliper")) spec.caliper = object.text("caliper");
   if (object.has("reuse")) spec.reuse = object.count("reuse");
@@ -373,6 +385,23 @@ const AttributeSpec* Task::find(const std::string& attribute) const {
       std::find_if(attributes.begin(), attributes.end(),
                    [&](const AttributeSpec& spec) { return spec.name == attribute; });
   return at == attributes.end() ? nullptr : &*at;
+}
+
+AttributeSpec parse_one_hot(const std::string& text) {
+  AttributeSpec spec;
+  const std::size_t equals = text.find('=');
+  spec.name = text.substr(0, equals);
+  for (std::size_t at = equals; at != std::string::npos && at + 1 < text.size();) {
+    const std::size_t end = std::min(text.find(',', at + 1), text.size());
+    if (end > at + 1) spec.one_hot.push_back(text.substr(at + 1, end - at - 1));
+    at = end;
+  }
+  if (spec.name.empty() || spec.one_hot.empty()) {
+    throw Error(ErrorKind::bad_option,
+                fmt::format("one-hot \"{}\": must be NAME=COLUMNS", shorten(text)),
+                "--one-hot race=race_*, or --one-hot race=race_a,race_b");
+  }
+  return spec;
 }
 
 AttributeSpec parse_attribute(const std::string& text) {
@@ -509,7 +538,7 @@ Task merge(Task task, const TaskOverrides& overrides) {
   if (overrides.threshold) set_threshold(task, *overrides.threshold);
   if (overrides.weight) task.weight = *overrides.weight;
   if (overrides.id) task.id = *overrides.id;
-  if (overrides.attributes || overrides.attribute_specs)
+  if (overrides.attributes || overrides.attribute_specs || overrides.one_hot)
     task.attributes = new_attributes(task, overrides);
   if (overrides.pairs) set_pairs(task, *overrides.pairs);
   set_match(task, overrides);
@@ -554,7 +583,7 @@ std::string to_json(const Task& task) {
                            {"id", task.id},
                            {"ignore", task.ignore},
                            {"types", types},
-                           {"unseen", task.unseen == Unseen::error ? "error" : "bucket"},
+                           {"unseen", unseen_text(task.unseen)},
                            {"limits", limits},
                            {"min_group", task.min_group},
                            {"min_label", task.min_label}};
@@ -582,9 +611,11 @@ Task task_from_json(const std::string& text, const std::string& source) {
   task.types = object.kinds("types");
   if (object.has("missing")) task.missing = object.texts("missing");
   const std::string unseen = object.text("unseen");
-  if (unseen != "error" && unseen != "bucket")
+  if (unseen != "error" && unseen != "bucket" && unseen != "counted")
     object.fail("\"unseen\" must be error or bucket");
-  task.unseen = unseen == "error" ? Unseen::error : Unseen::bucket;
+  task.unseen = unseen == "error"    ? Unseen::error
+                : unseen == "bucket" ? Unseen::bucket
+                                     : Unseen::counted;
   for (const JsonReader& element : object.objects("limits"))
     task.limits.push_back(read_limit(element));
   if (object.has("inputs"))
