@@ -259,7 +259,7 @@ class LightgbmTree {
     for (std::size_t l = 0; l < values.size(); ++l) {
       tree.leaf_names.push_back(static_cast<std::int32_t>(l));
       into.theta.push_back(scale * values[l]);
-      into.leaves.push_back({places[l].begin, places[l].end, scale});
+      into.leaves.push_back({places[l].begin, places[l].end, scale, 0});
     }
     if (values.size() > 1) add_nodes(values.size() - 1, tree, into.ensemble);
     into.ensemble.trees.push_back(std::move(tree));

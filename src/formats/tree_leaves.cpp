@@ -39,7 +39,7 @@ std::vector<LeafChange> leaf_changes(const std::vector<LeafPlace>& leaves,
     if (!std::isfinite(after[k]))
       throw Error(ErrorKind::numerical, "the value of a leaf is not finite",
                   "nothing was written: try another method or candidate");
-    changes.push_back({j, after[k] / leaves[j].scale});
+    changes.push_back({j, (after[k] - leaves[j].shift) / leaves[j].scale});
   }
   std::sort(changes.begin(), changes.end(), [&](const LeafChange& a, const LeafChange& b) {
     return leaves[a.leaf].begin < leaves[b.leaf].begin;

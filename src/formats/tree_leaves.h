@@ -10,10 +10,11 @@
 
 namespace fmd::internal {
 
-// Where the value of a leaf stands in its file.
+// Where the value of a leaf, or another parameter, stands in its file.
 struct LeafPlace {
   std::size_t begin = 0, end = 0;
-  double scale = 1;  // theta = scale x the number in the file
+  double scale = 1;  // theta = scale x the number in the file + shift
+  double shift = 0;
 };
 
 // What a reader of a tree file finds.

@@ -10,6 +10,8 @@
 #include "data/number.h"
 #include "data/words.h"
 #include "fmd/core/safe_text.h"
+#include "fmd/formats/scorecard.h"
+#include "fmd/model/encoder_backbone.h"
 #include "formats/document.h"
 #include "formats/tree_leaves.h"
 
@@ -174,7 +176,7 @@ class TreeReader {
     value_ = lists(tree, "split_conditions");
     const DocumentValue& conditions = file.at(tree, "split_conditions", where_);
     file.each(conditions, [&](double, std::size_t begin, std::size_t end) {
-      place_.push_back({begin, end, 1});
+      place_.push_back({begin, end, 1, 0});
     });
     if (file.binary() && conditions.type != 'd')
       file.fail(where_, "split_conditions must be numbers of 32 bits");
@@ -205,7 +207,7 @@ class TreeReader {
         own = -1 - static_cast<std::int32_t>(tree.leaf_names.size());
         tree.leaf_names.push_back(static_cast<std::int32_t>(node));
         into.theta.push_back(scale * static_cast<double>(static_cast<float>(value_[node])));
-        into.leaves.push_back({place_[node].begin, place_[node].end, scale});
+        into.leaves.push_back({place_[node].begin, place_[node].end, scale, 0});
       } else {
         own = static_cast<std::int32_t>(tree.nodes.size());
         tree.nodes.push_back(split(node, into));
@@ -332,12 +334,58 @@ void read_trees(const Document& file, const DocumentValue& learner,
   }
 }
 
-TreeFile read_xgboost(const Document& file) {
+struct XgboostModel {
+  Model model;
+  std::vector<LeafPlace> places;  // of each parameter
+};
+
+// gblinear: a weight for each feature and class, then the bias of each class. The base is
+// in the head's intercepts. A missing number counts 0.
+XgboostModel linear_model(const Document& file, const DocumentValue& booster,
+                          const XgboostObjective& objective, const TreeFile& found) {
+  const std::string where = "learner.gradient_booster.model";
+  const DocumentValue& model = file.at(booster, "model", "learner.gradient_booster");
+  const std::vector<double> weights = file.numbers(model, "weights", where);
+  const Index features = std::ssize(found.ensemble.inputs),
+              outputs = std::ssize(found.ensemble.base);
+  if (std::ssize(weights) != (features + 1) * outputs)
+    file.fail(where, fmt::format("weights has {} numbers for {} features and {} outputs",
+                                 weights.size(), features, outputs));
+  const DocumentValue& list = file.at(model, "weights", where);
+  if (file.binary() && list.type != 'd')
+    file.fail(where, "weights must be numbers of 32 bits");
+  std::vector<LeafPlace> in_file;
+  file.each(list, [&](double, std::size_t begin, std::size_t end) {
+    in_file.push_back({begin, end, 1, 0});
+  });
+  std::vector<PlainColumn> columns;
+  for (const InputColumn& input : found.ensemble.inputs)
+    columns.push_back({.name = input.name});
+  XgboostModel made;
+  made.model.backbone =
+      std::make_shared<const EncoderBackbone>(plain_encoder(columns, file.source()));
+  made.model.head = std::make_shared<const LinearHead>(
+      features, outputs, LinearHeadOptions{.link = objective.link});
+  made.model.theta.resize(outputs * (features + 1));
+  for (Index k = 0; k < outputs; ++k)
+    for (Index j = 0; j <= features; ++j) {
+      const std::size_t place = at(j * outputs + k);
+      const double base = j == features ? found.ensemble.base[0] : 0;
+      const auto value = static_cast<double>(static_cast<float>(weights[place]));
+      if (!std::isfinite(value)) file.fail(where, "a weight is not finite");
+      made.model.theta[std::ssize(made.places)] = value + base;
+      made.places.push_back(in_file[place]);
+      made.places.back().shift = base;
+    }
+  return made;
+}
+
+XgboostModel read_xgboost(const Document& file) {
   const DocumentValue& learner = file.at(file.root(), "learner", "");
   const DocumentValue& booster = file.at(learner, "gradient_booster", "learner");
   const std::string where = "learner.gradient_booster";
   const std::string& name = file.text(booster, "name", where);
-  if (name != "gbtree" && name != "dart")
+  if (name != "gbtree" && name != "dart" && name != "gblinear")
     refuse(file, fmt::format("the booster {} is not read", shorten(name)));
   const bool dart = name == "dart";
   const DocumentValue& gbtree = dart ? file.at(booster, "gbtree", where) : booster;
@@ -356,10 +404,12 @@ TreeFile read_xgboost(const Document& file) {
   found.ensemble.single = true;
   found.ensemble.base = base_margins(file, learner, objective, std::max<Index>(1, classes));
   found.ensemble.inputs = xgboost_inputs(file, learner, model);
+  if (name == "gblinear") return linear_model(file, booster, objective, found);
   const auto weights =
       dart ? file.numbers(booster, "weight_drop", where) : std::vector<double>();
   read_trees(file, learner, model, weights, found);
-  return found;
+  std::vector<LeafPlace> places = found.leaves;
+  return {tree_model(std::move(found), file.source()), std::move(places)};
 }
 
 class XgboostFile final : public ModelFile {
@@ -368,9 +418,9 @@ class XgboostFile final : public ModelFile {
     const std::string source = path().filename().string();
     const Document file(bytes(), source);
     binary_ = file.binary();
-    TreeFile found = read_xgboost(file);
-    leaves_ = found.leaves;
-    model_ = tree_model(std::move(found), source);
+    XgboostModel found = read_xgboost(file);
+    leaves_ = std::move(found.places);
+    model_ = std::move(found.model);
   }
   [[nodiscard]] const Model& model() const override { return model_; }
   [[nodiscard]] std::string format() const override {

@@ -8,7 +8,7 @@
 
 namespace fmd::internal {
 
-// XGBoost's model files, JSON and UBJSON: gbtree and dart; binary:logistic,
+// XGBoost's model files, JSON and UBJSON: gbtree, dart and gblinear; binary:logistic,
 // binary:logitraw, reg:logistic, multi:softprob, multi:softmax. A patch changes the bytes
 // of leaf values (split_conditions of leaves) and no others. Where the file was saved by
 // XGBoost's scikit-learn classes and has a best_iteration, the rounds up to it are the

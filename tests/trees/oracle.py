@@ -259,6 +259,30 @@ class Repair(WithFolder):
         self.assertFalse((self.folder / "r.json").exists())
 
 
+    def test_linear_booster(self):
+        frame, y, _ = make_rows(81)
+        frame /= 50
+        write_rows(frame, y, self.rows)
+        data = xgb.DMatrix(frame, y)
+        booster = xgb.train({"booster": "gblinear", "objective": "binary:logistic", "nthread": 1,
+                             "updater": "coord_descent"}, data, 20)
+        model, out = self.folder / "m.json", self.folder / "r.json"
+        booster.save_model(model)
+        self.task.write_text('label = "label"\npositive = "1"\n[[attributes]]\nname = "sex_male"\n'
+                             'values = ["0", "0.02"]\n')
+        fmd("debias", model, self.rows, "--task", self.task, "--max-accuracy-loss", .2, "-o", out)
+        z = xgb.Booster(model_file=out).predict(data, output_margin=True)
+        self.assert_same_answers(out, two(z), "gblinear")
+        before, after = (json.loads(m.read_text())["learner"]["gradient_booster"]["model"]["weights"]
+                         for m in (model, out))
+        self.assertGreater(abs(before[4]), 10 * abs(after[4]))
+
+    def test_example(self):
+        example = pathlib.Path(__file__).resolve().parents[2] / "examples/xgboost_repair.py"
+        run = subprocess.run([sys.executable, example, FMD], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
 class Explain(WithFolder):
     """The adjoint of boosting against the libraries' own leaf values."""
 
@@ -342,6 +366,21 @@ class Xgboost(WithFolder):
     def test_categories(self):
         self.check("one-hot", 30, categories=True, objective="binary:logistic", max_cat_to_onehot=10)
         self.check("partitions", 31, categories=True, objective="binary:logistic", max_cat_to_onehot=1)
+
+    def test_linear(self):
+        for classes, objective in ((2, "binary:logistic"), (3, "multi:softprob")):
+            frame, y, y3 = make_rows(35)
+            frame /= 50  # the updater diverges on large numbers
+            y = y if classes == 2 else y3
+            write_rows(frame, y, self.rows)
+            data = xgb.DMatrix(frame, y)
+            more = {"num_class": classes} if classes > 2 else {}
+            booster = xgb.train({"booster": "gblinear", "objective": objective, "nthread": 1, "updater": "coord_descent",
+                                 **more}, data, 10)
+            for ending in ("json", "ubj"):
+                booster.save_model(self.folder / f"m.{ending}")
+                z = booster.predict(data, output_margin=True)
+                self.assert_same_answers(self.folder / f"m.{ending}", two(z) if classes == 2 else z, objective)
 
     def test_second_oracle(self):
         frame, y, _ = make_rows(40)

@@ -118,6 +118,26 @@ TEST(TreeFiles, SeveralClassesAndDartWeights) {
   EXPECT_DOUBLE_EQ(margins(weighted)(0, 0), -0.25);
 }
 
+TEST(TreeFiles, LinearBoostersAreLinearHeads) {
+  const std::string linear =
+      R"({"learner":{"feature_names":["x","sex"],"feature_types":[],"gradient_booster":{)"
+      R"("model":{"boosted_rounds":9,"weights":[5E-1,-2E0,1E0]},"name":"gblinear"},)"
+      R"("learner_model_param":{"base_score":"2.5E-1","num_class":"0","num_feature":"2"},)"
+      R"("objective":{"name":"binary:logistic"}},"version":[3,2,0]})";
+  const double base = -std::log(3.0);
+  for (const bool binary : {false, true}) {
+    const auto file = open_bytes(binary ? ubjson_of(linear) : bytes_of(linear));
+    const Matrix z = margins(file->model());
+    EXPECT_NEAR(z(0, 0), base + 1 + 0.5, 1e-15);
+    EXPECT_NEAR(z(3, 0), base + 1 - 2, 1e-15);  // a missing x counts 0
+    Model changed = file->model();
+    changed.theta[2] = 4;
+    const auto files = apply_patch(file->files(), file->patch(changed));
+    EXPECT_NEAR(open_bytes(files.at(""))->model().theta[2], 4, 1e-6);
+    EXPECT_EQ(text_of(files).find("[5E-1,-2E0,5.098612") != std::string::npos, !binary);
+  }
+}
+
 struct BadModel {
   std::string text, message;
   ErrorKind kind = ErrorKind::bad_model;
@@ -174,8 +194,9 @@ std::vector<BadModel> bad_xgboost() {
       {x(R"("base_score":"[5E-1]")", R"("base_score":5)"), "is a number, must be a text"},
       {x(R"("num_class":"0")", R"("num_class":"3")"), "is 3 with the objective"},
       {x("\"learner\":", "\"teacher\":"), "\"learner\" is missing"},
-      {x(R"("gbtree"})", R"("gblinear"})"), "booster gblinear is not read",
+      {x(R"("gbtree"})", R"("forest"})"), "booster forest is not read",
        ErrorKind::unsupported},
+      {x(R"("gbtree"})", R"("gblinear"})"), "\"weights\" is missing"},
       {x("binary:logistic", "rank:ndcg"), "the objective rank:ndcg",
        ErrorKind::unsupported},
       {x(R"("size_leaf_vector":"1")", R"("size_leaf_vector":"3")"), "multi_output_tree",
