@@ -50,7 +50,11 @@ struct StudyStream::State {
 
   void open(const DataSource& data) {
     source = data.name();
-    if (data.is_features()) return open_features(source);
+    if (options.attributes != nullptr) {
+      if (data.is_features()) refuse_features(source);
+    } else if (data.is_features()) {
+      return open_features(source);
+    }
     CsvOptions csv = table_options(model, task);
     if (options.whole || !data.in_blocks()) {
       // All columns: pairs may be joined or matched by columns that the model does not
@@ -68,7 +72,9 @@ struct StudyStream::State {
   // The first pass: which values there are, and how many rows.
   void survey() {
     std::vector<AttributeSurvey> surveys;
-    for (const AttributeSpec& spec : task.attributes) surveys.emplace_back(spec, exec.seed);
+    if (options.attributes == nullptr)
+      for (const AttributeSpec& spec : task.attributes)
+        surveys.emplace_back(spec, exec.seed);
     Table block;
     while (table->next(block)) {
       if (rows == 0) labelled = has_labels(block, task, options.need_labels);
@@ -77,6 +83,7 @@ struct StudyStream::State {
       exec.report("looking at " + source, rows, estimate(rows));
     }
     for (const AttributeSurvey& one : surveys) attributes.push_back(one.finish());
+    if (options.attributes != nullptr) attributes = *options.attributes;
     table->rewind();
   }
 

@@ -234,7 +234,7 @@ class Story(unittest.TestCase):
         fmd("predict", "bucket.safetensors", "odd.csv", "-o", "odd_p.csv", "--force", cwd=self.dir)
 
     def test_help_has_examples(self):
-        for command in ("demo", "split", "train", "predict", "audit", "pairs", "debias", "undo", "verify", "data",
+        for command in ("demo", "split", "train", "predict", "audit", "merge", "pairs", "debias", "undo", "verify", "data",
                         "doctor"):
             self.assertIn("Example", fmd(command, "--help", cwd=self.dir).stdout, command)
         fmd("audit", "--no-such-flag", cwd=self.dir, code=2)
