@@ -5,8 +5,10 @@
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "fmd/core/error.h"
+#include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/pipeline/audit_state.h"
 #include "fmd/pipeline/scan.h"
 #include "fmd/pipeline/score_files.h"
 
@@ -17,7 +19,7 @@ struct AuditArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, scores, pair_scores, out;
+  std::string model, data, scores, pair_scores, out, partial, survey;
   GateArgs gate;
   std::vector<std::string> metrics;
   AuditOptions options;
@@ -68,6 +70,52 @@ int run_scan(const AuditArgs& args) {
   return 0;
 }
 
+// One part of an audit: its survey, or its count with the merged survey.
+int run_part(const AuditArgs& args) {
+  const GateArgs& gate = args.gate;
+  if (!args.out.empty() || !gate.format.empty() || !gate.previous.empty() ||
+      !gate.previous_model.empty() || args.scan) {
+    throw Error(ErrorKind::bad_option,
+                "audit: a part writes a state alone; fmd merge writes the report",
+                "leave -o, --format, --previous and --scan out");
+  }
+  if (args.survey.empty()) {
+    throw Error(ErrorKind::bad_option, "audit: --partial needs the survey of all parts",
+                "write one for each part (fmd audit MODEL PART --survey STATE), merge them "
+                "(fmd merge STATES... -o SURVEY), then give --survey SURVEY");
+  }
+  const Session session(args.common);
+  const Exec& exec = session.exec();
+  const std::string& out = args.partial.empty() ? args.survey : args.partial;
+  OutputFiles files({.force = args.force});
+  files.reserve(out);
+  AuditOptions options = args.options;
+  options.permutations = args.permutations;
+  const DataSource data =
+      data_source(args.scores.empty() ? args.data : args.scores, args.groups);
+  TaskChanges changes = task_changes(args.common, args.flags);
+  if (const auto limits = limits_of(gate)) changes.flags.limits = limits;
+  const auto model = open_source(args, data, changes, exec);
+  if (args.scores.empty()) options.task = changes;
+  Bytes bytes;
+  if (args.partial.empty()) {
+    bytes = state_bytes(survey_part(*model, data, options, exec));
+  } else {
+    const SavedState survey = parse_state(FileView::open(args.survey).bytes(), args.survey);
+    if (!std::holds_alternative<SurveyState>(survey)) {
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("{}: this is the count of a part, not a survey", args.survey),
+                  "give the file that fmd merge wrote from surveys");
+    }
+    bytes =
+        state_bytes(audit_part(*model, data, std::get<SurveyState>(survey), options, exec));
+  }
+  files.write(out, std::string(bytes.begin(), bytes.end()));
+  files.commit();
+  say(fmt::format("wrote {}", out));
+  return 0;
+}
+
 // The tests of gaps take time: they are made only where they are shown.
 bool shows_tests(const AuditArgs& args) {
   const std::string& format = args.gate.format;
@@ -84,6 +132,7 @@ int run_audit(AuditArgs args) {
     throw Error(ErrorKind::bad_option, "audit: give MODEL and DATA, or --scores FILE",
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
+  if (!args.partial.empty() || !args.survey.empty()) return run_part(args);
   if (args.scan) return run_scan(args);
   const GateArgs& gate = args.gate;
   if (gate.fail_on_worse && gate.previous.empty() && gate.previous_model.empty()) {
@@ -184,6 +233,13 @@ void add_audit(CLI::App& app) {
       ->check(CLI::Range(1, 1000));
   cmd->add_flag("--include-rows", args->options.include_rows,
                 "Show groups of fewer than 10 rows; without this option they are masked");
+  cmd->add_option(
+      "--survey", args->survey,
+      "Write which values the attributes have in DATA, a part of all rows; with "
+      "--partial: the merged survey of all parts");
+  cmd->add_option(
+      "--partial", args->partial,
+      "Count DATA, a part of all rows, and write the count; fmd merge finishes");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);

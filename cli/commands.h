@@ -14,6 +14,7 @@ void add_train(CLI::App& app);
 void add_columns(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_audit(CLI::App& app);
+void add_merge(CLI::App& app);
 void add_features(CLI::App& app);
 void add_pairs(CLI::App& app);
 void add_explain(CLI::App& app);

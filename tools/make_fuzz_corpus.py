@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BAD = ROOT / "tests/bad"
 FILES = ROOT / "tests/files"
 MOST = 4096  # bytes of one input
+MOST_STATE = 32768  # a count has a table for every attribute
 
 TABLE = "age,sex,job,approved\n" + "".join(
     f"{20 + 3 * i},{'FM'[i % 2]},{['cook', '', '?'][i % 3]},{['no', 'yes'][i * 7 % 3 == 0]}\n" for i in range(40))
@@ -96,7 +97,9 @@ def models(fmd, folder):
         "-o", "out")
     run("features", "two", "t.csv", "-o", "two.features")
     run("features", "three", "s.csv", "-o", "three.features")
-    return {name: (folder / name).read_bytes() for name in ("two", "three", "network", "out", "out.undo", "out.receipt.json",
+    run("audit", "three", "s.csv", "--survey", "survey")
+    run("audit", "three", "s.csv", "--survey", "survey", "--partial", "state")
+    return {name: (folder / name).read_bytes() for name in ("survey", "state", "two", "three", "network", "out", "out.undo", "out.receipt.json",
                                                             "out.path.safetensors", "two.features",
                                                             "three.features")}
 
@@ -143,6 +146,9 @@ def corpus(files):
         "features": {"two": files["two.features"], "three": files["three.features"],
                      "cut": files["two.features"][:-9], "model": files["two"]},
         "undo": undo_inputs(),
+        # Without the checksum, see fuzz/state.cpp.
+        "state": {"survey": files["survey"][:-32], "audit": files["state"][:-32], "cut": files["survey"][:-50],
+                  "model": files["two"]},
         "receipt": {"good": json.dumps({"schema": 1, "model": receipt["model"]}).encode(), "empty": b"{}",
                     "number": b'{"model":{"sha256_before":1,"sha256_after":2}}', "list": b"[[[[1,{}]]]]"},
         "baseline": {"good": json.dumps(AUDIT).encode(), **{p.stem: p.read_bytes() for p in BAD.glob("baseline_*.json")}},
@@ -163,7 +169,7 @@ def main():
         for old in folder.glob("seed-*"):
             old.unlink()
         for name, content in inputs.items():
-            if len(content) <= MOST:
+            if len(content) <= (MOST_STATE if target == "state" else MOST):
                 (folder / f"seed-{name}").write_bytes(content)
         print(f"{target}: {len(list(folder.iterdir()))} inputs")
 

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "data/number.h"
 #include "fmd/core/error.h"
+#include "fmd/core/hash.h"
 #include "fmd/data/table_stream.h"
 #include "fmd/metrics/distortion.h"
 #include "fmd/pipeline/audit_state.h"
@@ -71,16 +73,16 @@ class BlockScorer {
   std::vector<std::optional<PairScoreReader>> readers_;
 };
 
-AuditReport audit_blocks(const Model& model, StudyStream& stream,
-                         const AuditOptions& options, const Exec& exec) {
+AuditState count_blocks(const Model& model, StudyStream& stream,
+                        const AuditOptions& options, const Exec& exec) {
   BlockScorer scorer(model, stream, exec);
   AuditState state(model, stream.attributes(), stream.reads(), scorer.kinds(),
-                   stream.labelled(), options);
+                   stream.labelled(), options, exec.seed);
   for (Study block; stream.next(block, "auditing");) {
     const Scored scored = score(model, block, {}, exec);
     state.add(model, block, scored, scorer.pairs(block, scored), exec);
   }
-  return state.report(exec);
+  return state;
 }
 
 std::vector<std::optional<MatchReport>> match_reports(
@@ -106,7 +108,7 @@ AuditReport audit_whole(const Model& model, StudyStream& stream,
   if (scores_of(model) != nullptr) {
     BlockScorer scorer(model, stream, exec);
     AuditState state(model, study.attributes, study.reads, scorer.kinds(),
-                     stream.labelled(), options);
+                     stream.labelled(), options, exec.seed);
     const Scored scored = score(model, study, {}, exec);
     state.add(model, study, scored, scorer.pairs(study, scored), exec);
     return state.report(exec, match_reports(model, study, scored, nullptr, options, exec));
@@ -132,28 +134,100 @@ AuditReport audit_whole(const Model& model, StudyStream& stream,
   return report;
 }
 
-}  // namespace
-
-AuditReport audit(const ModelSource& source, const DataSource& data,
-                  const AuditOptions& options, const Exec& exec) {
-  const Model model = complete_model(source.model(), data, options.task, exec);
+Model audited_model(const ModelSource& source, const DataSource& data,
+                    const AuditOptions& options, const Exec& exec) {
+  Model model = complete_model(source.model(), data, options.task, exec);
   if (model.task.attributes.empty()) {
     throw Error(ErrorKind::bad_option, "audit: no attribute is named",
                 "name the attribute to compare by: --attribute COLUMN");
   }
+  if (options.weighted) require_weight(model.task);
+  return model;
+}
+
+bool looks_across(const Task& task, const AuditOptions& options) {
+  return options.previous_model != nullptr || options.neighbours > 0 ||
+         !pairs_in_blocks(task);
+}
+
+void require_parts(const Task& task, const AuditOptions& options) {
+  if (!looks_across(task, options)) return;
+  throw Error(ErrorKind::unsupported,
+              "audit: given and matched pairs, neighbours and a previous model look at "
+              "all rows together",
+              "audit all rows in one run, or leave these options out");
+}
+
+// What makes two states comparable: the features, the head and the task.
+std::string model_id(const Model& model) {
+  ByteWriter out;
+  const Hash hash = model.backbone->hash();
+  out.put_raw(hash.data(), hash.size());
+  out.put_array(std::span<const double>(model.theta.data(), to_size(model.theta.size())));
+  out.put_text(kind_of(model));
+  out.put_text(to_json(model.task));
+  return hex(sha256(out.bytes()));
+}
+
+}  // namespace
+
+SurveyState survey_part(const ModelSource& source, const DataSource& data,
+                        const AuditOptions& options, const Exec& exec) {
+  const Model model = audited_model(source, data, options, exec);
+  require_parts(model.task, options);
+  exec.note(
+      "an audit in parts does not look for columns that say the same as an attribute");
+  CsvOptions csv = table_options(model, model.task);
+  csv.keep = attribute_columns(model.task);
+  TableStream stream = data.open(csv, exec);
+  SurveyState state(model.task);
+  for (Table block; stream.next(block);) {
+    state.add(block);
+    exec.report("looking at " + data.name(), state.rows(), 0);
+  }
+  return state;
+}
+
+AuditState audit_part(const ModelSource& source, const DataSource& data,
+                      const SurveyState& survey, const AuditOptions& options,
+                      const Exec& exec) {
+  const Model model = audited_model(source, data, options, exec);
+  require_parts(model.task, options);
+  const std::vector<Attribute> attributes = survey.attributes();
+  bool same = attributes.size() == model.task.attributes.size();
+  for (std::size_t a = 0; same && a < attributes.size(); ++a)
+    same = attributes[a].name == model.task.attributes[a].name;
+  if (!same) {
+    throw Error(ErrorKind::bad_option, "audit: the survey is of other attributes",
+                "make the survey with the same task");
+  }
+  StudyStream stream(model, model.task, data,
+                     {.weights = options.weighted, .attributes = &attributes}, exec);
+  AuditState state = count_blocks(model, stream, options, exec);
+  const ModelName name = name_of(source);
+  state.model_ = name.name;
+  state.model_sha256_ = name.sha256;
+  state.model_id_ = model_id(model);
+  state.survey_id_ = survey.id();
+  state.survey_rows_ = survey.rows();
+  state.pieces_ = {{data.name(), data.sha256(), stream.rows()}};
+  return state;
+}
+
+AuditReport audit(const ModelSource& source, const DataSource& data,
+                  const AuditOptions& options, const Exec& exec) {
+  const Model model = audited_model(source, data, options, exec);
   if (options.previous_model != nullptr && scores_of(model) != nullptr) {
     throw Error(
         ErrorKind::bad_option,
         "audit: --previous-model needs MODEL and DATA: scores alone cannot be paired",
         "give --previous OLD.json");
   }
-  if (options.weighted) require_weight(model.task);
-  const bool whole = options.previous_model != nullptr || options.neighbours > 0 ||
-                     !pairs_in_blocks(model.task);
+  const bool whole = looks_across(model.task, options);
   StudyStream stream(model, model.task, data, {.weights = options.weighted, .whole = whole},
                      exec);
   AuditReport report = whole ? audit_whole(model, stream, options, exec)
-                             : audit_blocks(model, stream, options, exec);
+                             : count_blocks(model, stream, options, exec).report(exec);
   const ModelName name = name_of(source);
   report.model = name.name;
   report.model_sha256 = name.sha256;
@@ -196,7 +270,8 @@ AuditReport audit_model(const Model& model, const Study& study,
     twins.emplace_back();
     if (own) twins.back() = score_pairs(model, study, *own, exec);
   }
-  AuditState state(model, study.attributes, study.reads, kinds, !study.y.empty(), options);
+  AuditState state(model, study.attributes, study.reads, kinds, !study.y.empty(), options,
+                   exec.seed);
   const Scored scored = score(model, study, {}, exec);
   state.add(model, study, scored, twins, exec);
   AuditReport report =

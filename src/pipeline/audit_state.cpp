@@ -5,12 +5,16 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
+#include "fmd/core/hash.h"
 #include "fmd/data/table_stream.h"
+#include "metrics/tally/saved_state.h"
 #include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
+
+constexpr std::uint32_t kAuditFormat = 1;
 
 // Small cells are not shown, so they are not compared.
 Index least_rows(Index asked, const AuditOptions& options) {
@@ -128,6 +132,46 @@ void add_intersections(const Tally& tally, const Task& task,
   }
 }
 
+void put_texts(ByteWriter& out, const std::vector<std::string>& texts) {
+  out.put(static_cast<std::uint64_t>(texts.size()));
+  for (const std::string& text : texts) out.put_text(text);
+}
+
+std::vector<std::string> get_texts(ByteReader& in) {
+  std::vector<std::string> texts;
+  for (auto left = in.get<std::uint64_t>(); left > 0; --left)
+    texts.push_back(in.get_text());
+  return texts;
+}
+
+void put_attribute(ByteWriter& out, const Attribute& attribute) {
+  out.put_text(attribute.name);
+  put_texts(out, attribute.columns);
+  put_texts(out, attribute.values);
+  put_texts(out, attribute.groups);
+  put_all(out, attribute.cuts);
+  out.put(attribute.reference);
+  out.put(attribute.missing);
+}
+
+// Cells and codes are not kept: nothing is flipped any more.
+Attribute get_attribute(ByteReader& in) {
+  Attribute a;
+  a.name = in.get_text();
+  a.columns = get_texts(in);
+  a.values = get_texts(in);
+  a.groups = get_texts(in);
+  a.cuts = in.get_array<double>();
+  a.reference = in.get<std::int32_t>();
+  a.missing = in.get<Index>();
+  const std::size_t values = a.values.size(), groups = a.groups.size();
+  const bool fits = values >= 2 && (groups == values || groups == values + 1) &&
+                    (a.cuts.empty() || a.cuts.size() + 1 == values) && a.reference >= -1 &&
+                    a.reference < static_cast<std::int32_t>(values) && a.missing >= 0;
+  if (!fits) damaged_state("audit");
+  return a;
+}
+
 }  // namespace
 
 AuditReport audit_tallies(const Tally& tally, const Task& task,
@@ -158,9 +202,10 @@ AuditReport audit_tallies(const Tally& tally, const Task& task,
 AuditState::AuditState(const Model& model, std::vector<Attribute> attributes,
                        std::vector<Reads> reads,
                        const std::vector<std::optional<PairKind>>& kinds, bool labelled,
-                       const AuditOptions& options)
+                       const AuditOptions& options, std::uint64_t seed)
     : task_(model.task),
       options_(options),
+      seed_(seed),
       kind_(scores_of(model) != nullptr ? "" : kind_of(model)),
       tally_(audit_plan(model, attributes, labelled, options)),
       twins_(twin_share(model.note.row_hashes)) {
@@ -207,7 +252,15 @@ void AuditState::add(const Model& model, const Study& block, const Scored& score
 }
 
 AuditReport AuditState::report(
-    const Exec& exec, const std::vector<std::optional<MatchReport>>& matches) const {
+    const Exec& on, const std::vector<std::optional<MatchReport>>& matches) const {
+  Exec exec = on;
+  exec.seed = seed_;
+  if (survey_rows_ >= 0 && tally_.rows() != survey_rows_) {
+    throw Error(ErrorKind::bad_data,
+                fmt::format("merge: the states hold {} of the {} rows of their survey",
+                            tally_.rows(), survey_rows_),
+                "give the state of every part, each once");
+  }
   std::vector<TalliedAttribute> tallied;
   for (std::size_t a = 0; a < attributes_.size(); ++a) {
     const Counted& own = attributes_[a];
@@ -224,7 +277,218 @@ AuditReport AuditState::report(
   report.seen = seen_;
   report.seen_by_chance = twins_ * static_cast<double>(tally_.rows());
   report.missing_numbers = missing_numbers_;
+  report.model = model_;
+  report.model_sha256 = model_sha256_;
+  for (const AuditPiece& piece : pieces_)
+    report.data += (report.data.empty() ? "" : ", ") + piece.name;
+  if (pieces_.size() == 1) report.data_sha256 = pieces_[0].sha256;
   return report;
+}
+
+void AuditState::put_options(ByteWriter& out) const {
+  out.put(seed_);
+  out.put(options_.confidence);
+  for (const Index n : {options_.replicates, options_.permutations}) out.put(n);
+  for (const bool flag : {options_.intervals == Bootstrap::bca, options_.intersections,
+                          options_.by_name, options_.weighted, options_.include_rows})
+    out.put(static_cast<std::uint8_t>(flag));
+}
+
+void AuditState::get_options(ByteReader& in) {
+  seed_ = in.get<std::uint64_t>();
+  options_.confidence = in.get<double>();
+  options_.replicates = in.get<Index>();
+  options_.permutations = in.get<Index>();
+  const auto flag = [&] { return in.get<std::uint8_t>() != 0; };
+  options_.intervals = flag() ? Bootstrap::bca : Bootstrap::percentile;
+  options_.intersections = flag();
+  options_.by_name = flag();
+  options_.weighted = flag();
+  options_.include_rows = flag();
+  constexpr Index kMost = 1'000'000;
+  if (!(options_.confidence > 0 && options_.confidence < 1) || options_.replicates < 0 ||
+      options_.replicates > kMost || options_.permutations < 0 ||
+      options_.permutations > kMost)
+    damaged_state("audit");
+}
+
+void AuditState::merge(const AuditState& other) {
+  if (model_id_ != other.model_id_) {
+    throw Error(ErrorKind::wrong_model,
+                fmt::format("merge: the states are of other models or tasks ({}, {})",
+                            model_.empty() ? "a model" : model_,
+                            other.model_.empty() ? "a model" : other.model_),
+                "make every state with the same model and the same task");
+  }
+  ByteWriter own, others;
+  put_options(own);
+  other.put_options(others);
+  if (survey_id_ != other.survey_id_ || own.bytes() != others.bytes()) {
+    throw Error(ErrorKind::bad_option,
+                survey_id_ != other.survey_id_
+                    ? "merge: the states are of other surveys"
+                    : "merge: the states were made with other options",
+                "make every state with the same options and the same merged survey");
+  }
+  for (const AuditPiece& piece : other.pieces_) {
+    const auto twin = std::find_if(pieces_.begin(), pieces_.end(), [&](const auto& known) {
+      return known.name == piece.name && known.sha256 == piece.sha256;
+    });
+    if (twin == pieces_.end()) continue;
+    throw Error(ErrorKind::bad_option,
+                fmt::format("merge: the rows of {} are in two states", piece.name),
+                "give the state of every part once");
+  }
+  if (attributes_.size() != other.attributes_.size()) damaged_state("audit");
+  tally_.merge(other.tally_);
+  for (std::size_t a = 0; a < attributes_.size(); ++a) {
+    Counted& to = attributes_[a];
+    const Counted& from = other.attributes_[a];
+    if (to.flips.has_value() != from.flips.has_value() ||
+        to.slope.has_value() != from.slope.has_value())
+      damaged_state("audit");
+    if (to.flips) to.flips->merge(*from.flips);
+    if (to.slope) to.slope->merge(*from.slope);
+  }
+  seen_ = seen_ < 0 || other.seen_ < 0 ? -1 : seen_ + other.seen_;
+  missing_numbers_ += other.missing_numbers_;
+  pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end());
+  std::sort(pieces_.begin(), pieces_.end(), [](const auto& a, const auto& b) {
+    return a.name != b.name ? a.name < b.name : a.sha256 < b.sha256;
+  });
+}
+
+void AuditState::save(ByteWriter& out) const {
+  out.put(kAuditFormat);
+  for (const std::string* text : {&model_, &model_sha256_, &model_id_, &survey_id_, &kind_})
+    out.put_text(*text);
+  out.put_text(to_json(task_));
+  put_options(out);
+  out.put(survey_rows_);
+  for (const Index n : {seen_, missing_numbers_}) out.put(n);
+  out.put(twins_);
+  out.put(static_cast<std::uint64_t>(pieces_.size()));
+  for (const AuditPiece& piece : pieces_) {
+    out.put_text(piece.name);
+    out.put_text(piece.sha256);
+    out.put(piece.rows);
+  }
+  tally_.save(out);
+  out.put(static_cast<std::uint64_t>(attributes_.size()));
+  for (const Counted& own : attributes_) {
+    put_attribute(out, own.attribute);
+    out.put(static_cast<std::uint8_t>(own.reads));
+    out.put_text(to_string(own.pairs));
+    out.put(static_cast<std::uint8_t>(own.flips.has_value()));
+    if (own.flips) own.flips->save(out);
+    out.put(static_cast<std::uint8_t>(own.slope.has_value()));
+    if (own.slope) own.slope->save(out);
+  }
+}
+
+AuditState AuditState::load(ByteReader& in) {
+  if (in.get<std::uint32_t>() != kAuditFormat) damaged_state("audit");
+  AuditState state;
+  for (std::string* text : {&state.model_, &state.model_sha256_, &state.model_id_,
+                            &state.survey_id_, &state.kind_})
+    *text = in.get_text();
+  state.task_ = task_from_json(in.get_text(), "audit");
+  state.get_options(in);
+  state.survey_rows_ = in.get<Index>();
+  state.seen_ = in.get<Index>();
+  state.missing_numbers_ = in.get<Index>();
+  state.twins_ = in.get<double>();
+  for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
+    AuditPiece piece{in.get_text(), in.get_text(), 0};
+    piece.rows = in.get<Index>();
+    state.pieces_.push_back(std::move(piece));
+  }
+  state.tally_ = Tally::load(in);
+  for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
+    Counted own;
+    own.attribute = get_attribute(in);
+    const auto reads = in.get<std::uint8_t>();
+    if (reads > 2) damaged_state("audit");
+    own.reads = static_cast<Reads>(reads);
+    // Other pairs look at all rows together: they are not audited in parts.
+    if (in.get_text() != to_string(PairKind::flip)) damaged_state("audit");
+    if (in.get<std::uint8_t>() != 0) own.flips = FlipTally::load(in);
+    if (in.get<std::uint8_t>() != 0) own.slope = SlopeTally::load(in);
+    state.attributes_.push_back(std::move(own));
+  }
+  state.check();
+  return state;
+}
+
+void AuditState::check() const {
+  const TallyPlan& plan = tally_.plan();
+  const auto classes = static_cast<Index>(task_.classes.size());
+  bool fits =
+      classes >= 2 && plan.classes == classes &&
+      plan.favorable == task_.favorable_class() && plan.crossed == options_.intersections &&
+      plan.weighted == options_.weighted && plan.values.size() == attributes_.size() &&
+      seen_ >= -1 && missing_numbers_ >= 0 && twins_ >= 0 && twins_ <= 1 &&
+      tally_.rows() >= 0 && survey_rows_ >= tally_.rows();
+  Index rows = 0;
+  for (const AuditPiece& piece : pieces_) {
+    fits = fits && piece.rows >= 0 && piece.rows <= tally_.rows() - rows;
+    if (!fits) damaged_state("audit");
+    rows += piece.rows;
+  }
+  fits = fits && rows == tally_.rows();
+  for (std::size_t a = 0; fits && a < attributes_.size(); ++a) {
+    const Counted& own = attributes_[a];
+    const auto values = static_cast<Index>(own.attribute.values.size());
+    fits = plan.values[a] == static_cast<Index>(own.attribute.groups.size());
+    if (!fits || !own.flips) continue;
+    const FlipPlan& flips = own.flips->plan();
+    fits = flips.classes == classes && flips.values == values && flips.by_value &&
+           flips.figures == options_.by_name && own.flips->units() <= tally_.rows();
+  }
+  if (!fits) damaged_state("audit");
+}
+
+namespace {
+
+constexpr std::string_view kSurveyWord = "fmd survey", kAuditWord = "fmd audit";
+
+template <typename State>
+Bytes bytes_of(const State& state, std::string_view word) {
+  ByteWriter out;
+  out.put_text(word);
+  state.save(out);
+  const Hash hash = sha256(out.bytes());
+  out.put_raw(hash.data(), hash.size());
+  return out.take();
+}
+
+}  // namespace
+
+Bytes state_bytes(const SurveyState& state) { return bytes_of(state, kSurveyWord); }
+Bytes state_bytes(const AuditState& state) { return bytes_of(state, kAuditWord); }
+
+SavedState parse_state(std::span<const std::uint8_t> bytes, const std::string& source) {
+  const auto fail = [&](const std::string& what) -> Error {
+    return Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),
+                 "give files that `fmd audit --survey` or `fmd audit --partial` wrote");
+  };
+  constexpr std::size_t kHash = sizeof(Hash);
+  if (bytes.size() < kHash) throw fail("this is not the state of an audit");
+  const auto body = bytes.first(bytes.size() - kHash);
+  ByteReader in(body, source);
+  try {
+    const std::string word = in.get_text();
+    if (word != kSurveyWord && word != kAuditWord) throw fail("");
+    const Hash hash = sha256(body);
+    if (!std::equal(hash.begin(), hash.end(), bytes.end() - kHash)) throw fail("");
+    SavedState state = word == kSurveyWord ? SavedState(SurveyState::load(in))
+                                           : SavedState(AuditState::load(in));
+    if (in.left() > 0) throw fail("");
+    return state;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::unsupported) throw;
+    throw fail("this is not the state of an audit, or it is damaged");
+  }
 }
 
 }  // namespace fmd

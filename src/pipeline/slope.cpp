@@ -6,12 +6,14 @@
 #include "fmd/metrics/testing.h"
 #include "fmd/model/passes.h"
 #include "fmd/pipeline/audit.h"
+#include "metrics/tally/saved_state.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
 
 constexpr int kUnit = 60;
+constexpr std::uint32_t kSlopeFormat = 1;
 constexpr std::size_t kKeepRows = 200'000;
 
 // dp_k/da of one row, for du = dz/da of each output.
@@ -89,6 +91,53 @@ void SlopeTally::add(const Model& model, const Rows& rows, const Matrix& p,
     keeping_ = false;
     kept_ = {};
   }
+}
+
+void SlopeTally::merge(const SlopeTally& other) {
+  if (feature_ != other.feature_ || deviation_ != other.deviation_ ||
+      most_ != other.most_ || favorable_ != other.favorable_)
+    throw Error(ErrorKind::bad_shape, "slope: two tallies of different slopes",
+                "merge tallies of the same model");
+  sizes_.merge(other.sizes_);
+  rises_.add(other.rises_);
+  falls_.add(other.falls_);
+  keeping_ = keeping_ && other.keeping_ && kept_.size() + other.kept_.size() <= kKeepRows;
+  if (!keeping_) kept_ = {};
+  if (keeping_) kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end());
+}
+
+void SlopeTally::save(ByteWriter& out) const {
+  out.put(kSlopeFormat);
+  out.put(feature_);
+  out.put(deviation_);
+  out.put(most_);
+  out.put(static_cast<std::int32_t>(favorable_));
+  sizes_.save(out);
+  out.put(rises_);
+  out.put(falls_);
+  out.put(static_cast<std::uint8_t>(keeping_));
+  put_all(out, kept_);
+}
+
+SlopeTally SlopeTally::load(ByteReader& in) {
+  if (in.get<std::uint32_t>() != kSlopeFormat) damaged_state("slope");
+  SlopeTally tally;
+  tally.feature_ = in.get<Index>();
+  tally.deviation_ = in.get<double>();
+  tally.most_ = in.get<double>();
+  tally.favorable_ = in.get<std::int32_t>();
+  tally.sizes_.load(in);
+  tally.rises_ = in.get<ExactSum>();
+  tally.falls_ = in.get<ExactSum>();
+  tally.keeping_ = in.get<std::uint8_t>() != 0;
+  tally.kept_ = in.get_array<double>();
+  bool possible = std::isfinite(tally.deviation_) && tally.deviation_ > 0 &&
+                  std::isfinite(tally.most_) && tally.most_ >= 0 && tally.favorable_ >= -1;
+  possible = possible &&
+             std::ssize(tally.kept_) == (tally.keeping_ ? tally.sizes_.count() : Index{0});
+  for (const double size : tally.kept_) possible = possible && size >= 0 && size <= 1;
+  if (!possible || tally.kept_.size() > kKeepRows) damaged_state("slope");
+  return tally;
 }
 
 std::optional<SlopeReport> SlopeTally::report(const AuditOptions& options,

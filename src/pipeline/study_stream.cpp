@@ -52,7 +52,11 @@ struct StudyStream::State {
 
   void open(const DataSource& data) {
     source = data.name();
-    if (data.is_features()) return open_features(source);
+    if (options.attributes != nullptr) {
+      if (data.is_features()) refuse_features(source);
+    } else if (data.is_features()) {
+      return open_features(source);
+    }
     CsvOptions csv = table_options(model, task);
     const bool tensors = !model.backbone->inputs().tensors.empty();  // not in blocks
     if (options.whole || !data.in_blocks() || tensors) {
@@ -73,8 +77,9 @@ struct StudyStream::State {
   // The first pass: which values there are, and how many rows.
   void survey() {
     std::vector<AttributeSurvey> surveys;
-    for (const AttributeSpec& spec : task.attributes)
-      surveys.emplace_back(spec, exec.seed, model.backbone->inputs().names());
+    if (options.attributes == nullptr)
+      for (const AttributeSpec& spec : task.attributes)
+        surveys.emplace_back(spec, exec.seed, model.backbone->inputs().names());
     Table block;
     while (table->next(block)) {
       if (rows == 0) labelled = has_labels(block, task, options.need_labels);
@@ -84,6 +89,9 @@ struct StudyStream::State {
     }
     for (const AttributeSurvey& one : surveys)
       attributes.push_back(known_to(model, one.finish(), exec));
+    if (options.attributes != nullptr)
+      for (const Attribute& known : *options.attributes)
+        attributes.push_back(known_to(model, known, exec));
     table->rewind();
   }
 

@@ -235,7 +235,7 @@ class Story(unittest.TestCase):
         self.assertIn("1 cell of job has a category that training has not seen", run.stderr)
 
     def test_help_has_examples(self):
-        for command in ("demo", "split", "train", "predict", "audit", "pairs", "debias", "undo", "verify", "data",
+        for command in ("demo", "split", "train", "predict", "audit", "merge", "pairs", "debias", "undo", "verify", "data",
                         "doctor"):
             self.assertIn("Example", fmd(command, "--help", cwd=self.dir).stdout, command)
         fmd("audit", "--no-such-flag", cwd=self.dir, code=2)

@@ -30,11 +30,11 @@ Table people(int odd) {
   return parse(text);
 }
 
-const Texts kInputs = {"sex", "sex_f", "title", "age", "pay"};
+const Texts kPeopleColumns = {"sex", "sex_f", "title", "age", "pay"};
 
 TEST(Mirrors, AreFoundAndFlippedTogether) {
   const Table table = people(0);
-  const Attribute sex = read_attribute(table, {.name = "sex"}, kInputs);
+  const Attribute sex = read_attribute(table, {.name = "sex"}, kPeopleColumns);
   ASSERT_EQ(sex.mirrors.size(), 2U);
   EXPECT_EQ(sex.mirrors[0].column, "sex_f");
   EXPECT_TRUE(sex.mirrors[0].flipped);
@@ -66,14 +66,14 @@ TEST(Mirrors, MayHaveAFewExceptions) {
 
 TEST(Mirrors, AreTheSameForAnyBlocks) {
   const Table table = people(0);
-  AttributeSurvey parts({.name = "sex"}, 1, kInputs);
+  AttributeSurvey parts({.name = "sex"}, 1, kPeopleColumns);
   for (Index first = 0; first < 100; first += 7) {
     std::vector<Index> rows;
     for (Index row = first; row < std::min<Index>(first + 7, 100); ++row)
       rows.push_back(row);
     parts.add(select(table, rows));
   }
-  const Attribute whole = read_attribute(table, {.name = "sex"}, kInputs);
+  const Attribute whole = read_attribute(table, {.name = "sex"}, kPeopleColumns);
   const Attribute joined = parts.finish();
   EXPECT_EQ(joined.columns, whole.columns);
   ASSERT_EQ(joined.mirrors.size(), whole.mirrors.size());

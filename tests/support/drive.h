@@ -244,8 +244,8 @@ inline Driven drive_file(const std::filesystem::path& path, const ModelFormats& 
     std::string bad = good;
     bad.back() = static_cast<char>(bad.back() ^ 1);
     write_text(file, bad);
-    EXPECT_ERROR(undo_debias(names.receipt, folder / "again", false),
-                 ErrorKind::wrong_model, "checksum of " + file.filename().string());
+    EXPECT_ERROR(undo_debias(names.receipt, folder / "again", {}), ErrorKind::wrong_model,
+                 "checksum of " + file.filename().string());
     EXPECT_EQ(verify(names.receipt, check, exec).checks[0].result, CheckResult::differs);
     write_text(file, good);
   }

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "fmd/core/bytes.h"
 #include "fmd/core/exact_sum.h"
 #include "fmd/core/exec.h"
 #include "fmd/data/attribute.h"
@@ -30,6 +31,10 @@ class SlopeTally {
   // are left out. Throws Error(bad_shape).
   void add(const Model& model, const Rows& rows, const Matrix& p,
            std::span<const std::int32_t> code, const Exec& exec);
+
+  void merge(const SlopeTally& other);  // throws Error(bad_shape): of another slope
+  void save(ByteWriter& out) const;
+  [[nodiscard]] static SlopeTally load(ByteReader& in);  // throws Error(bad_model)
 
   // None without a row.
   [[nodiscard]] std::optional<SlopeReport> report(const AuditOptions& options,

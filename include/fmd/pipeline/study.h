@@ -15,8 +15,10 @@
 
 namespace fmd {
 
-// A table as a model sees it: features, labels and attributes. They are computed once and
-// scored many times.
+class FlipCache;
+
+// A table as a model sees it: features, labels, attributes and flipped rows. They are
+// computed once and scored many times.
 struct Study {
   Table table;         // without columns when it comes from a file of features
   std::string source;  // name of the file, for messages and reports
@@ -33,7 +35,8 @@ struct Study {
   Index seen = -1;            // rows that equal a training row; -1 = not known
   double seen_by_chance = 0;  // expected number if none was used: see make_study
   Index missing_numbers = 0;
-  std::map<std::string, Index> unseen = {};  // cells with unseen categories, by column
+  std::map<std::string, Index> unseen = {};    // cells with unseen categories, by column
+  std::shared_ptr<FlipCache> made_flips = {};  // of all rows, see make_flip_pairs
 
   [[nodiscard]] Index size() const { return X->rows(); }
   [[nodiscard]] Inputs inputs() const { return table; }
@@ -67,14 +70,16 @@ struct StudyPairs {
   std::vector<Index> row;              // source row of each pair
   std::vector<std::int32_t> from, to;  // empty for given pairs
   std::vector<float> weight;
-  std::unique_ptr<Features> cbar;
+  std::shared_ptr<const Features> cbar;
   std::vector<std::int32_t> y;  // per pair: c's label
 
   [[nodiscard]] Index size() const { return static_cast<Index>(row.size()); }
   [[nodiscard]] PairSet set(const Study& study) const;
 };
 
-// Flip pairs of the given rows (all when empty). Throws Error(attribute_not_read),
+// Flip pairs of the given rows (all when empty). Those of all rows are made once for each
+// attribute and then shared, unless they take more than 1 GB: PairSlices makes those slice
+// by slice. Throws Error(attribute_not_read),
 // Error(bad_data) when no row has the attribute.
 [[nodiscard]] StudyPairs make_flip_pairs(const Model& model, const Study& study,
                                          std::size_t attribute, std::span<const Index> rows,

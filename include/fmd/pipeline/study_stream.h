@@ -18,6 +18,9 @@ struct StreamOptions {
   bool whole = false;    // all rows as one block, for work that needs rows of all blocks
   bool survey = true;    // false: one pass over a table, for tasks without attributes. The
                          // number of rows is then not known
+  // The attributes of all rows, where these rows are a part of them; null: found here. Not
+  // for files of features.
+  const std::vector<Attribute>* attributes = nullptr;
 };
 
 // DATA of any size as a model sees it: blocks of rows with features, labels and attributes.

@@ -1,7 +1,7 @@
 #include "fmd/metrics/bootstrap.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -42,15 +42,23 @@ void count_draws(Rng& rng, std::uint32_t n, std::uint16_t* counts) {
     drawn += draw(static_cast<std::uint32_t>(rng.next() >> 32));
 }
 
-// Rows in an order that depends only on their contents, so that the replicates do not
-// depend on the order of the input. Any total order will do; that of the bytes needs no
-// case for NaN.
-Matrix in_canonical_order(const Matrix& statistics) {
-  const auto bytes = static_cast<std::size_t>(statistics.cols()) * sizeof(double);
+// -1, 0 or 1, by value; NaN is the largest.
+int compared(double x, double y) {
+  if (x < y) return -1;
+  if (y < x) return 1;
+  return static_cast<int>(std::isnan(x)) - static_cast<int>(std::isnan(y));
+}
+
+// Rows in the order of their values, so that the replicates do not depend on the order of
+// the input. A value that differs in its last bit keeps its place among the others, so the
+// same rows are drawn.
+Matrix by_value(const Matrix& statistics) {
   std::vector<Index> order(static_cast<std::size_t>(statistics.rows()));
   std::iota(order.begin(), order.end(), Index{0});
   std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return std::memcmp(statistics.row(a).data(), statistics.row(b).data(), bytes) < 0;
+    for (Index j = 0; j < statistics.cols(); ++j)
+      if (const int c = compared(statistics(a, j), statistics(b, j)); c != 0) return c < 0;
+    return false;
   });
   Matrix sorted(statistics.rows(), statistics.cols());
   for (Index i = 0; i < sorted.rows(); ++i)
@@ -76,7 +84,7 @@ void multiply_counts(const DrawCounts& counts, const Matrix& statistics,
 }
 
 Matrix plain_sums(const Matrix& statistics, Index replicates, const Exec& exec) {
-  const Matrix rows = in_canonical_order(statistics);
+  const Matrix rows = by_value(statistics);
   const Index n = rows.rows();
   Matrix sums = Matrix::Zero(replicates, rows.cols());
   exec.for_each((replicates + kReplicateBatch - 1) / kReplicateBatch, [&](Index batch) {
