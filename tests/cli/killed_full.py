@@ -16,7 +16,7 @@ KILLS = int(os.environ.get("FMD_KILLS", "1000"))
 
 
 class RandomMoments(killed.Killed):
-    # The tests of the base class have run before.
+    # Those of the base class have their own entry.
     test_debias_to_a_new_name = test_debias_over_an_old_out = test_other_commands = None
 
     def test_a_kill_at_any_moment(self):
@@ -51,8 +51,6 @@ class RandomMoments(killed.Killed):
         print(f"{kills} of {tries} runs were ended by a kill; {seen['old']} left the old files, {seen['new']} the new ones",
               flush=True)
 
-
-del killed.Killed  # or unittest would run its tests here too
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
