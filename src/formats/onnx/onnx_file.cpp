@@ -209,12 +209,16 @@ class OnnxFile final : public ModelFile {
     }
   }
 
-  // The stored form of the parameters, in the type of the file.
-  [[nodiscard]] Bytes encoded(const std::vector<Stored>& where, const Vector& theta,
+  // The stored form of the parameters, in the type of the file. A parameter that stays
+  // keeps its stored number, to the bit.
+  [[nodiscard]] Bytes encoded(const std::vector<Stored>& where,
+                              const std::vector<double>& stored, const Vector& theta,
                               bool wide) const {
     Bytes all(where.size() * (wide ? 8 : 4));
     for (std::size_t i = 0; i < where.size(); ++i) {
-      const double value = theta[where[i].parameter] / where[i].factor;
+      const Index p = where[i].parameter;
+      const double value =
+          theta[p] == model_.theta[p] ? stored[i] : theta[p] / where[i].factor;
       if (!std::isfinite(value) || (!wide && !std::isfinite(static_cast<float>(value))))
         throw Error(ErrorKind::bad_value,
                     fmt::format("{}: a parameter of {} does not fit into the file",
@@ -264,14 +268,15 @@ Patch OnnxFile::patch(const Model& changed) const {
       if (!to.present()) continue;
       const std::vector<Stored> where = places(layer, own[l].head, own[l].start, weights);
       const bool wide = to.tensor != nullptr && to.tensor->type == kOnnxDouble;
-      Bytes numbers = encoded(where, changed.theta, wide);
+      const std::vector<double> stored = values(to);
+      Bytes numbers = encoded(where, stored, changed.theta, wide);
       if (to.attribute != nullptr) {
         put_spans(to.attribute->floats, numbers, patch);
       } else if (!to.tensor->external) {
         put_spans(to.tensor->raw.size() > 0 ? std::vector<FileSpan>{to.tensor->raw}
                                             : to.tensor->listed,
                   numbers, patch);
-      } else if (numbers != encoded(where, model_.theta, wide)) {
+      } else if (numbers != encoded(where, stored, model_.theta, wide)) {
         moved.push_back({to.tensor, std::move(numbers)});
       }
     }
