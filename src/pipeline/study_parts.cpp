@@ -76,6 +76,14 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
   study.X = model.backbone->features(study.inputs(), {}, exec);
   study.missing_numbers = model.backbone->inputs().missing_numbers(study.table);
   study.unseen = model.backbone->inputs().unseen(study.table);
+  if (task.unseen == Unseen::error && !study.unseen.empty() &&
+      model.backbone->kept().columns() != nullptr)
+    throw Error(ErrorKind::unknown_category,
+                fmt::format("{}, column \"{}\": {} cells have a category that training has "
+                            "not seen",
+                            study.source, study.unseen.begin()->first,
+                            study.unseen.begin()->second),
+                "correct these cells, or leave --unseen error out");
   for (const Attribute& known : attributes) {
     Attribute& a = study.attributes.emplace_back(known);
     read_codes(a, study.table, a.code);

@@ -91,7 +91,11 @@ class BadInput(unittest.TestCase):
         no_age = table("no_age.csv", "\n".join(l.split(",", 1)[1] for l in lines))
         self.refused("predict", "good.safetensors", no_age, kind="missing-column", message="age")
         pilot = table("pilot.csv", GOOD.replace("cook", "pilot", 1))
-        self.refused("predict", "good.safetensors", pilot, kind="unknown-category", message='column "job"')
+        # A category that training has not seen is counted, and refused on request.
+        run = self.run_fmd("predict", "good.safetensors", pilot, code=0)
+        self.assertIn("1 cell of job has a category that training has not seen", run.stderr)
+        self.refused("predict", "good.safetensors", pilot, "--unseen", "error", kind="unknown-category",
+                     message='column "job"')
         word = table("word.csv", GOOD.replace("21,M", "young,M", 1))
         self.refused("predict", "good.safetensors", word, kind="bad-value", message='line 3, column "age"')
         label = table("label.csv", GOOD.replace("yes", "perhaps", 1))
