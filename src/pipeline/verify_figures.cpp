@@ -42,7 +42,13 @@ class Figures {
         skip(what, "the models are needed, see above");
       return;
     }
-    read_settings(*before, *after);
+    try {
+      read_settings(*before, *after);
+    } catch (const Error& error) {  // an option that no version has
+      if (error.kind() != ErrorKind::bad_option) throw;
+      cannot_repeat(error);
+      return;
+    }
     if (missing({"edit", "edit and hold-out", "hold-out", "train"}).empty())
       repeat();
     else
@@ -129,9 +135,13 @@ class Figures {
               {"moved", "accuracy_change", "attribute_use", "figures_from", "says"});
       compare("controls", now, {"controls"});
     } catch (const Error& error) {
-      add({"repair", CheckResult::differs,
-           fmt::format("cannot be made again: {}", error.what()), true});
+      cannot_repeat(error);
     }
+  }
+
+  void cannot_repeat(const Error& error) {
+    add({"repair", CheckResult::differs,
+         fmt::format("cannot be made again: {}", error.what()), true});
   }
 
   void compare_parameters(const DebiasRun& run) {
