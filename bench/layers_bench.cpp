@@ -198,12 +198,13 @@ void equation_9(benchmark::State& state) {
     repro::Stage stage;
     const TopLayers top = top_layers(network, theta, 1);
     stage.head = top.head;
-    stage.theta = top.theta;
+    stage.problem.theta = top.theta;
     stage.edit = through_layers(network, theta, edit);
     stage.holdout = through_layers(network, theta, holdout);
-    const repro::NewtonDirection direction = repro::pairs_direction(stage, true, {});
+    repro::connect(stage);
+    const repro::TimedDirection direction = repro::pairs_direction(stage, true, {});
     const repro::Outcome outcome = repro::take_step(stage, direction, false, {}, {});
-    before = repro::score(*stage.head, stage.theta, stage.holdout, {});
+    before = repro::score(*stage.head, stage.problem.theta, stage.holdout, {});
     after = repro::score(*stage.head, outcome.theta, stage.holdout, {});
   });
   state.counters["accuracy_before"] = before.accuracy;

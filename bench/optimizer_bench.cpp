@@ -31,7 +31,7 @@ constexpr Index kWidth = 100;
 
 // The layers that are changed, and the pairs as these layers see them.
 struct Top {
-  MlpHead head{{1, 1}, Activation::relu};
+  MlpHead head{{1, 1, 1}, Activation::relu};
   Vector theta;
   std::unique_ptr<Features> C, Cbar;
   PairSet pairs;
@@ -108,7 +108,7 @@ void compare(benchmark::State& state, const bench::Job& job, const Vector& whole
                           lm = solve(top.head, top.theta, rows, sets, how, {}, start);
                         }).cpu;
     const int epochs = static_cast<int>(std::clamp<Index>(
-        400 / ((top.pairs.size() + 255) / 256), 4, 200));  // as network_candidates.cpp
+        400 / ((top.pairs.size() + 255) / 256), 4, 200));  // as src/repair
     const double own_s = bench::time_of([&] { own = adam(epochs); }).cpu;
     const int as_long = std::max(1, static_cast<int>(lm_s / own_s * epochs));
     const double equal_s = bench::time_of([&] { equal = adam(as_long); }).cpu;

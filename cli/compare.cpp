@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/field_flags.h"
 #include "fmd/core/error.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
@@ -18,22 +19,12 @@ struct CompareArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string data, model, train, out, split_out, methods;
+  std::string data, model, train, out, split_out;
   std::vector<std::string> scores, pair_scores;
   CompareOptions options;
+  FieldFlags options_flags{fields(options)};
   bool force = false;
 };
-
-std::vector<std::string> names_in(const std::string& list) {
-  std::vector<std::string> names;
-  std::size_t from = 0;
-  while (from <= list.size() && !list.empty()) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    names.push_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return names;
-}
 
 // Without a model: the task of a data set by name, or label and classes of the table.
 void read_table_and_task(const CompareArgs& args, const Exec& exec, CompareInput& input) {
@@ -114,11 +105,11 @@ std::string split_csv(const std::vector<std::string>& parts) {
 
 int run_compare(const CompareArgs& args) {
   const Session session(args.common);
+  args.options_flags.apply();
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
   if (!args.split_out.empty()) files.reserve(args.split_out);
   CompareOptions options = args.options;
-  options.methods = names_in(args.methods);
   const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
   if (asked.size() > 1) {
     throw Error(ErrorKind::bad_option, "compare: one attribute at a time",
@@ -154,7 +145,6 @@ Examples
 
 void add_compare(CLI::App& app) {
   auto args = std::make_shared<CompareArgs>();
-  auto& o = args->options;
   auto* cmd = app.add_subcommand(
       "compare", "Compare all methods on the same rows: figures, intervals, times, needs");
   cmd->add_option("data", args->data, "CSV (also .gz), NPY or Parquet file, or data:NAME")
@@ -163,15 +153,8 @@ void add_compare(CLI::App& app) {
       "--model", args->model,
       "Compare repairs of this model; without --model, one is trained on a part of DATA");
   cmd->add_option("--train", args->train, "Rows that --model was trained on");
-  cmd->add_option("--methods", args->methods,
-                  "Names separated by commas; without --methods, all that apply");
-  cmd->add_option("--measure", o.measure,
-                  "What the rule minimises: co, flip_rate, demographic_parity, "
-                  "equal_opportunity or equalized_odds");
-  cmd->add_option("--max-accuracy-loss", o.max_accuracy_loss,
-                  "Largest loss of accuracy that the rule allows on the hold-out")
-      ->capture_default_str();
-  cmd->add_option("--parts", o.parts, "Shares: train=.4,edit=.15,holdout=.15,test=.3");
+  for (const char* name : {"methods", "measure", "max_accuracy_loss", "parts"})
+    args->options_flags.add(*cmd, name);
   cmd->add_option("--with-scores", args->scores,
                   "NAME=FILE: scores of another program; may be repeated")
       ->allow_extra_args(false);

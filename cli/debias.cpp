@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/field_flags.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
@@ -15,16 +16,15 @@ struct DebiasArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, out, holdout, train, test, target, at;
-  std::string method = "solve", optimizer = "auto", scale = "auto", hessian,
-              solver = "auto", layers = "1";
-  std::vector<std::string> gaps;
+  std::string model, data, out, holdout, train, test, layers = "1";
   DebiasOptions options;
+  FieldFlags options_flags{fields(options)};
   bool force = false;
 };
 
 // --attribute names what is repaired. The task's other attributes are still measured.
 DebiasOptions complete_options(const DebiasArgs& args, Model& model, const Exec& exec) {
+  args.options_flags.apply();
   DebiasOptions options = args.options;
   Task& task = model.task;
   const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
@@ -41,14 +41,6 @@ DebiasOptions complete_options(const DebiasArgs& args, Model& model, const Exec&
     more.attributes->push_back(name);
     task = merge(task, more);
   }
-  if (!args.target.empty()) options.target = parse_limit(args.target);
-  if (!args.at.empty()) options.at = parse_at(args.at);
-  for (const std::string& gap : args.gaps) options.gaps.push_back(parse_limit(gap));
-  options.method = parse_method(args.method);
-  options.optimizer = parse_optimizer(args.optimizer);
-  options.hessian = parse_hessian(args.hessian);
-  options.newton.scale = parse_scale(args.scale);
-  options.newton.solver = parse_solver(args.solver);
   return options;
 }
 
@@ -152,72 +144,19 @@ void add_files(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
 }
 
-void add_choice(CLI::App& cmd, DebiasArgs& args) {
-  auto& o = args.options;
-  auto* target =
-      cmd.add_option("--target", args.target,
-                     "Take the most accurate candidate that meets this, e.g. co=.005, "
-                     "co:sex=.005 (matched pairs: equalized_odds_soft=.05)");
-  cmd.add_option("--max-accuracy-loss", o.max_accuracy_loss,
-                 "Take the least biased candidate that loses at most this accuracy; 0.01 = "
-                 "one point")
-      ->capture_default_str()
-      ->excludes(target);
-  cmd.add_option(
-      "--at", args.at,
-      "Take this candidate of OUT.path.json: lambda=X, s=X, s=X,K=N or gamma=X,mu=Y");
-  cmd.add_flag("--best-effort", o.best_effort,
-               "When no candidate meets the rule, write the least biased one");
-  cmd.add_flag("--keep-rate", o.keep_rate,
-               "Shift the intercept so that the favourable rate stays the same");
-  cmd.add_option("--replicates", o.audit.replicates, "Bootstrap replicates")
-      ->check(CLI::Range(50, 1000000))
-      ->capture_default_str();
-}
-
-void add_solve(CLI::App& cmd, DebiasArgs& args) {
-  const Topic topic(cmd, "Method solve");
-  auto& o = args.options;
-  cmd.add_option("--points", o.points, "solve, path: candidates along the path")
-      ->check(CLI::Range(2, 1000))
-      ->capture_default_str();
-  cmd.add_option("--anchor", o.anchor,
-                 "solve: weight of staying close to the model's outputs")
-      ->capture_default_str();
-  cmd.add_option("--fit", o.fit, "solve: weight of the labels on the pairs")
-      ->capture_default_str();
-  cmd.add_option("--mu", o.mu,
-                 "solve: weight of staying close in the parameters; -1 = the model's l2")
-      ->capture_default_str();
-  cmd.add_option("--optimizer", args.optimizer,
-                 "solve on two or more layers of a network: auto, lm or adam")
-      ->capture_default_str();
-  cmd.add_option("--gap", args.gaps,
-                 "solve: also lower a soft group gap, with this weight, e.g. "
-                 "demographic_parity_soft:sex=10")
-      ->allow_extra_args(false);
-}
-
-void add_newton(CLI::App& cmd, DebiasArgs& args) {
+void add_options(CLI::App& cmd, FieldFlags& flags) {
+  CLI::Option* target = flags.add(cmd, "target");
+  flags.add(cmd, "max_accuracy_loss")->excludes(target);
+  for (const char* name : {"at", "best_effort", "keep_rate", "replicates"})
+    flags.add(cmd, name);
+  {
+    const Topic topic(cmd, "Method solve");
+    for (const char* name : {"points", "anchor", "fit", "mu", "optimizer", "gaps"})
+      flags.add(cmd, name);
+  }
   const Topic topic(cmd, "Methods step, remove and replace");
-  auto& o = args.options;
-  cmd.add_option(
-         "--scale", args.scale,
-         "step, remove, replace: factor s; auto, as-printed (1), removal (1/n) or a number")
-      ->capture_default_str();
-  cmd.add_option("--rows", o.newton.rows,
-                 "remove, replace: number of training rows; without --rows, it is chosen "
-                 "on the hold-out")
-      ->check(CLI::Range(Index{1}, Index{1} << 40));
-  cmd.add_option("--refresh", o.newton.refresh,
-                 "step, remove, replace: this many steps of s / N, each with a new Hessian")
-      ->capture_default_str();
-  cmd.add_option("--hessian", args.hessian,
-                 "Rows that the curvature is computed from: train or data; train when "
-                 "--train is given");
-  cmd.add_option("--solver", args.solver,
-                 "Solver for H^-1 v: auto, cholesky, cg, lissa or kfac")
-      ->capture_default_str();
+  for (const char* name : {"scale", "rows", "refresh", "hessian", "solver"})
+    flags.add(cmd, name);
 }
 
 }  // namespace
@@ -227,16 +166,12 @@ void add_debias(CLI::App& app) {
   auto* cmd =
       app.add_subcommand("debias", "Remove a measured bias and write the new model");
   add_files(*cmd, *args);
-  cmd->add_option("--method", args->method,
-                  "solve, path, step, remove, replace or average-column")
-      ->capture_default_str();
+  args->options_flags.add(*cmd, "method");
   cmd->add_option("--layers", args->layers,
                   "Networks: how many top layers are changed (a number or all); the layers "
                   "below stay fixed")
       ->capture_default_str();
-  add_choice(*cmd, *args);
-  add_solve(*cmd, *args);
-  add_newton(*cmd, *args);
+  add_options(*cmd, args->options_flags);
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);

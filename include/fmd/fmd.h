@@ -15,6 +15,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/exact_sum.h"
 #include "fmd/core/exec.h"
+#include "fmd/core/fields.h"
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/machine.h"

@@ -46,6 +46,17 @@ void require_valid(const CompareInput& input, const CompareOptions& options) {
   }
 }
 
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  std::size_t from = 0;
+  while (from <= list.size() && !list.empty()) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    names.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return names;
+}
+
 struct Clock {
   double wall, cpu;
   static Clock now() {
@@ -307,6 +318,37 @@ class Contest {
 };
 
 }  // namespace
+
+std::vector<OptionField> fields(CompareOptions& o) {
+  const auto methods =
+      TextField{.get = [&o] { return fmt::format("{}", fmt::join(o.methods, ",")); },
+                .set = [&o](const std::string& text) { o.methods = names_in(text); }};
+  return {
+      {.name = "methods",
+       .value = methods,
+       .flag = "--methods",
+       .help = "Names separated by commas; without --methods, all that apply",
+       .shows_default = false},
+      {.name = "attribute", .value = &o.attribute},
+      {.name = "measure",
+       .value = &o.measure,
+       .flag = "--measure",
+       .help = "What the rule minimises: co, flip_rate, demographic_parity, "
+               "equal_opportunity or equalized_odds",
+       .shows_default = false},
+      {.name = "max_accuracy_loss",
+       .value = &o.max_accuracy_loss,
+       .flag = "--max-accuracy-loss",
+       .help = "Largest loss of accuracy that the rule allows on the hold-out"},
+      {.name = "parts",
+       .value = &o.parts,
+       .flag = "--parts",
+       .help = "Shares: train=.4,edit=.15,holdout=.15,test=.3",
+       .shows_default = false},
+      {.name = "confidence", .value = &o.confidence},
+      {.name = "replicates", .value = &o.replicates},
+  };
+}
 
 std::vector<std::string> compare_parts(const CompareInput& input,
                                        const CompareOptions& options, std::uint64_t seed) {

@@ -1,40 +1,150 @@
 #include "fmd/pipeline/debias_options.h"
 
-#include <algorithm>
-
 #include "core/check.h"
-#include "data/json_reader.h"
+#include "data/field_json.h"
 #include "pipeline/debias_options.h"
 #include "report/json.h"
 
 namespace fmd {
 
-std::string options_json(const DebiasOptions& o, std::uint64_t seed) {
-  Json json;
-  json["method"] = to_string(o.method);
-  json["layers"] = o.layers;
-  json["optimizer"] = to_string(o.optimizer);
-  json["repair"] = o.repair;
-  json["target"] = o.target ? Json(to_string(*o.target)) : Json(nullptr);
-  json["max_accuracy_loss"] = o.max_accuracy_loss;
-  json["at"] = o.at.any() ? Json(to_string(o.at)) : Json(nullptr);
-  json["best_effort"] = o.best_effort;
-  json["keep_rate"] = o.keep_rate;
-  json["holdout_share"] = o.holdout_share;
-  json["hessian"] = to_string(o.hessian);
-  json["points"] = o.points;
-  json["anchor"] = o.anchor;
-  json["fit"] = o.fit;
-  json["mu"] = o.mu;
-  json["gaps"] = Json::array();
-  for (const Limit& gap : o.gaps) json["gaps"].push_back(to_string(gap));
-  json["scale"] = to_string(o.newton.scale);
-  json["rows"] = o.newton.rows;
-  json["refresh"] = o.newton.refresh;
-  json["solver"] = to_string(o.newton.solver);
-  json["confidence"] = o.audit.confidence;
-  json["replicates"] = o.audit.replicates;
-  json["intersections"] = o.audit.intersections;
+namespace {
+
+// A field whose text is made by to_string() and read by `parse`.
+template <typename T>
+TextField named(T& value, T (*parse)(const std::string&)) {
+  return {.get = [&value] { return to_string(value); },
+          .set = [&value, parse](const std::string& text) { value = parse(text); }};
+}
+
+TextField target_field(std::optional<Limit>& target) {
+  return {.get = [&target] { return target ? to_string(*target) : std::string(); },
+          .set = [&target](const std::string& text) { target = parse_limit(text); }};
+}
+
+TextsField limits_field(std::vector<Limit>& limits) {
+  return {.get =
+              [&limits] {
+                std::vector<std::string> texts;
+                for (const Limit& limit : limits) texts.push_back(to_string(limit));
+                return texts;
+              },
+          .set =
+              [&limits](const std::vector<std::string>& texts) {
+                limits.clear();
+                for (const std::string& text : texts) limits.push_back(parse_limit(text));
+              }};
+}
+
+}  // namespace
+
+std::vector<OptionField> fields(DebiasOptions& o) {
+  NewtonOptions& n = o.newton;
+  return {
+      {.name = "method",
+       .value = named(o.method, parse_method),
+       .flag = "--method",
+       .help = "solve, path, step, remove, replace or average-column"},
+      // The flag also takes "all", which needs the model.
+      {.name = "layers", .value = &o.layers, .optional = true},
+      {.name = "optimizer",
+       .value = named(o.optimizer, parse_optimizer),
+       .flag = "--optimizer",
+       .help = "solve on two or more layers of a network: auto, lm or adam",
+       .optional = true},
+      {.name = "repair", .value = &o.repair},
+      {.name = "target",
+       .value = target_field(o.target),
+       .flag = "--target",
+       .help = "Take the most accurate candidate that meets this, e.g. co=.005, "
+               "co:sex=.005 (matched pairs: equalized_odds_soft=.05)",
+       .shows_default = false,
+       .optional = true},
+      {.name = "max_accuracy_loss",
+       .value = &o.max_accuracy_loss,
+       .flag = "--max-accuracy-loss",
+       .help = "Take the least biased candidate that loses at most this accuracy; 0.01 = "
+               "one point"},
+      {.name = "at",
+       .value = named(o.at, parse_at),
+       .flag = "--at",
+       .help = "Take this candidate of OUT.path.json: lambda=X, s=X, s=X,K=N or "
+               "gamma=X,mu=Y",
+       .shows_default = false,
+       .optional = true},
+      {.name = "best_effort",
+       .value = &o.best_effort,
+       .flag = "--best-effort",
+       .help = "When no candidate meets the rule, write the least biased one"},
+      {.name = "keep_rate",
+       .value = &o.keep_rate,
+       .flag = "--keep-rate",
+       .help = "Shift the intercept so that the favourable rate stays the same"},
+      {.name = "holdout_share", .value = &o.holdout_share},
+      {.name = "hessian",
+       .value = named(o.hessian, parse_hessian),
+       .flag = "--hessian",
+       .help = "Rows that the curvature is computed from: train or data; train when "
+               "--train is given",
+       .shows_default = false},
+      {.name = "points",
+       .value = &o.points,
+       .flag = "--points",
+       .help = "solve, path: candidates along the path",
+       .least = 2,
+       .most = 1000},
+      {.name = "anchor",
+       .value = &o.anchor,
+       .flag = "--anchor",
+       .help = "solve: weight of staying close to the model's outputs"},
+      {.name = "fit",
+       .value = &o.fit,
+       .flag = "--fit",
+       .help = "solve: weight of the labels on the pairs"},
+      {.name = "mu",
+       .value = &o.mu,
+       .flag = "--mu",
+       .help = "solve: weight of staying close in the parameters; -1 = the model's l2"},
+      {.name = "gaps",
+       .value = limits_field(o.gaps),
+       .flag = "--gap",
+       .help = "solve: also lower a soft group gap, with this weight, e.g. "
+               "demographic_parity_soft:sex=10",
+       .shows_default = false},
+      {.name = "scale",
+       .value = named(n.scale, parse_scale),
+       .flag = "--scale",
+       .help = "step, remove, replace: factor s; auto, as-printed (1), removal (1/n) or a "
+               "number"},
+      {.name = "rows",
+       .value = &n.rows,
+       .flag = "--rows",
+       .help = "remove, replace: number of training rows; without --rows, it is chosen on "
+               "the hold-out",
+       .least = 1,
+       .most = 0x1p40,
+       .shows_default = false},
+      {.name = "refresh",
+       .value = &n.refresh,
+       .flag = "--refresh",
+       .help = "step, remove, replace: this many steps of s / N, each with a new Hessian"},
+      {.name = "solver",
+       .value = named(n.solver, parse_solver),
+       .flag = "--solver",
+       .help = "Solver for H^-1 v: auto, cholesky, cg, lissa or kfac"},
+      {.name = "confidence", .value = &o.audit.confidence},
+      {.name = "replicates",
+       .value = &o.audit.replicates,
+       .flag = "--replicates",
+       .help = "Bootstrap replicates",
+       .least = 50,
+       .most = 1000000},
+      {.name = "intersections", .value = &o.audit.intersections},
+  };
+}
+
+std::string options_json(const DebiasOptions& options, std::uint64_t seed) {
+  DebiasOptions copy = options;
+  Json json = fields_json(fields(copy));
   json["seed"] = seed;
   return json.dump();
 }
@@ -43,30 +153,7 @@ ParsedOptions parse_options(const std::string& text, const std::string& source) 
   const nlohmann::json json = JsonReader::parse(text, source);
   const JsonReader in(json, source + ", options");
   ParsedOptions parsed;
-  DebiasOptions& o = parsed.options;
-  o.method = parse_method(in.text("method"));
-  if (in.has("layers")) o.layers = in.count("layers");
-  if (in.has("optimizer")) o.optimizer = parse_optimizer(in.text("optimizer"));
-  o.repair = in.texts("repair");
-  if (in.has("target")) o.target = parse_limit(in.text("target"));
-  o.max_accuracy_loss = in.number("max_accuracy_loss");
-  if (in.has("at")) o.at = parse_at(in.text("at"));
-  o.best_effort = in.flag("best_effort");
-  o.keep_rate = in.flag("keep_rate");
-  o.holdout_share = in.number("holdout_share");
-  o.hessian = parse_hessian(in.text("hessian"));
-  o.points = in.count("points");
-  o.anchor = in.number("anchor");
-  o.fit = in.number("fit");
-  o.mu = in.number("mu");
-  for (const std::string& gap : in.texts("gaps")) o.gaps.push_back(parse_limit(gap));
-  o.newton.scale = parse_scale(in.text("scale"));
-  o.newton.rows = in.count("rows");
-  o.newton.refresh = static_cast<int>(std::min<Index>(in.count("refresh"), 1 << 30));
-  o.newton.solver = parse_solver(in.text("solver"));
-  o.audit.confidence = in.number("confidence");
-  o.audit.replicates = in.count("replicates");
-  o.audit.intersections = in.flag("intersections");
+  read_fields(in, fields(parsed.options));
   if (!json.contains("seed") || !json["seed"].is_number_unsigned())
     in.fail("\"seed\" must be a whole number >= 0");
   parsed.seed = json["seed"].get<std::uint64_t>();  // all 64 bits

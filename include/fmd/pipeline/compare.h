@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/core/fields.h"
 #include "fmd/data/table.h"
 #include "fmd/data/task.h"
 #include "fmd/model/model.h"
@@ -30,6 +31,9 @@ struct CompareOptions {
   double confidence = 0.95;
   Index replicates = 1000;
 };
+
+// Every field. The list points into `options`.
+[[nodiscard]] std::vector<OptionField> fields(CompareOptions& options);
 
 // Scores of a method that is not ours. Column row = number of the row in DATA, from 1; or
 // as many rows as DATA has, in its order. p or p_<class> as `fmd predict` writes them.

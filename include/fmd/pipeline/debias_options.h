@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fmd/core/fields.h"
 #include "fmd/pipeline/audit.h"
 #include "fmd/repair/repair_options.h"
 
@@ -16,8 +17,12 @@ struct DebiasOptions : RepairOptions {
   AuditOptions audit;
 };
 
+// Every field, in the order of a receipt. The list points into `options`.
+[[nodiscard]] std::vector<OptionField> fields(DebiasOptions& options);
+
 // All options as JSON text, in the form that receipts hold, and back: a run can be repeated
-// from them. parse_options throws Error(bad_model) that names the source and the key.
+// from them. parse_options throws Error(bad_model) that names the source and the key, and
+// Error(bad_option) for a name that does not exist.
 [[nodiscard]] std::string options_json(const DebiasOptions& options, std::uint64_t seed);
 struct ParsedOptions {
   DebiasOptions options;
