@@ -39,6 +39,13 @@ void refuse_odd_numbers(CLI::App& command) {
         const bool number = CLI::detail::lexical_cast(text, value);
         return !number || std::isfinite(value) ? "" : text + " is not a finite number";
       });
+    } else if (type.starts_with("INT")) {
+      // What a file's reader takes, too: beyond 2^53 a JSON number is not exact.
+      option->check([](const std::string& text) -> std::string {
+        double value = 0;
+        const bool number = CLI::detail::lexical_cast(text, value);
+        return !number || std::abs(value) <= 9007199254740992.0 ? "" : text + " is too large";
+      });
     } else if (type.starts_with("UINT")) {
       option->check([](const std::string& text) -> std::string {
         return text.find('-') == std::string::npos ? "" : text + " is below 0";

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import resource
 import signal
 import struct
@@ -20,6 +21,7 @@ import threading
 import time
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FMD = ""
 COOKS = ["cook", "clerk", "baker"]
 EVIL = "F\nlimits PASS all limits met\x1b[2J\x07\x9b\u202e\u2028"
@@ -444,6 +446,53 @@ class Large(Hostile):
         self.assertRegex(done.stderr.decode(), r"[0-9]{3}")
 
 
+class Parquet(Hostile):
+    """Bombs and damage, through the real plug-in."""
+
+    def setUp(self):
+        super().setUp()
+        python = ROOT / "build/venv-parquet/bin/python"
+        if not (pathlib.Path(FMD).parent / "fmd_parquet.so").exists() or not python.exists():
+            self.skipTest("no plug-in for Parquet, or no pyarrow")
+        make = """
+import pyarrow as pa, pyarrow.parquet as pq
+n = 60_000_000
+few = pa.table({"age": pa.array([30.0, 40.0] * 150), "sex": ["F", "M"] * 150, "job": ["cook", "clerk", "baker"] * 100,
+                "approved": ["yes", "no", "no"] * 100})
+pq.write_table(few, "small.parquet")
+schema = few.schema
+with pq.ParquetWriter("rows.parquet", schema, compression="zstd") as writer:
+    part = pa.table({"age": pa.array([30.0] * 1_000_000), "sex": ["F"] * 1_000_000, "job": ["cook"] * 1_000_000,
+                     "approved": ["yes"] * 1_000_000}, schema=schema)
+    for _ in range(n // 1_000_000):
+        writer.write_table(part)
+long = pa.table({"age": [30.0, 31.0], "sex": ["F", "a" * 400_000_000], "job": ["cook", "cook"], "approved": ["yes", "no"]})
+pq.write_table(long, "cell.parquet", compression="zstd")
+"""
+        subprocess.run([python, "-c", make], cwd=self.dir, check=True, timeout=300)
+
+    def test_bombs_and_damage_are_errors(self):
+        self.assertLess((self.dir / "rows.parquet").stat().st_size, 1_000_000)
+        done = self.fmd("train", "rows.parquet", "--label", "approved", "-o", "m", memory=3000, seconds=120, code=18)
+        self.assertRegex(done.stderr.decode(), r"60000000 rows of 4 columns in a file of \d+ bytes")
+        self.train("small.parquet")
+        done = run("predict", "model", "cell.parquet", cwd=self.dir, memory=3000, seconds=120)
+        self.assertIn(done.returncode, (14, 15, 17, 18), done.stderr[-300:])
+        self.assertLess(len(done.stderr), 10_000)
+        content = (self.dir / "small.parquet").read_bytes()
+        rng = random.Random(3)
+        for _ in range(60):
+            damaged = bytearray(content)
+            for _ in range(rng.choice([1, 3, 20])):
+                damaged[rng.randrange(4, len(damaged))] = rng.randrange(256)
+            if rng.random() < .3:
+                del damaged[rng.randrange(len(damaged)):]
+            (self.dir / "damaged.parquet").write_bytes(damaged)
+            done = run("predict", "model", "damaged.parquet", cwd=self.dir, memory=3000)
+            self.assertIn(done.returncode, (0, 14, 15, 16, 17, 18, 26), done.stderr[-300:])
+            self.assert_clean()
+
+
 class Scores(Hostile):
     def test_a_score_that_is_no_number_is_an_error_that_names_file_and_row(self):
         # Two numbers that are far from their means in line 9 only: infinity minus infinity.
@@ -492,6 +541,46 @@ class Scores(Hostile):
         else:
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertFalse((self.dir / "wide").exists())
+
+
+class Options(Hostile):
+    """Whatever value an option accepts: what is written with it is read again."""
+
+    NUMBERS = ("0", "1", "-1", "1e-300", "1e300", "1e308", "5e-324", "18446744073709551615", "9223372036854775807", ".5")
+
+    def test_a_model_that_was_written_is_read(self):
+        values = [(flag, value) for flag in ("--threshold", "--l2", "--min-group", "--seed") for value in self.NUMBERS]
+        values += [("--unseen", "bucket"), ("--favorable", "no"), ("--caliper", "1sd", "--pairs", "match"),
+                   ("--reuse", "0", "--pairs", "match"), ("--match-columns", "job", "--pairs", "match"),
+                   ("--id", "age"), ("--ignore", "job"), ("--weight", "age"), ("--pairs", "given:" + "x" * 5000)]
+        accepted = 0
+        for more in values:
+            with self.subTest(more=more):
+                done = run("train", "rows.csv", "--label", "approved", "--positive", "yes", "--attribute", "sex", "-o",
+                           "m", "--force", *more, cwd=self.dir)
+                self.assertIn(done.returncode, (0, 2, 15, 18, 27), done.stderr)
+                if done.returncode == 0:
+                    accepted += 1
+                    self.fmd("predict", "m", "rows.csv")
+        self.assertGreater(accepted, 20)
+
+    def test_a_receipt_that_was_written_is_read(self):
+        self.train()
+        solve = [(flag, value) for flag in ("--mu", "--anchor", "--fit", "--max-accuracy-loss", "--seed")
+                 for value in self.NUMBERS]
+        solve += [("--target", "co=" + value) for value in self.NUMBERS] + [("--keep-rate",), ("--points", "2")]
+        accepted = 0
+        for more in solve:
+            with self.subTest(more=more):
+                done = run("debias", "model", "rows.csv", "--best-effort", "--points", "2", "--replicates", "50", "-o",
+                           "out", "--force", *more, cwd=self.dir)
+                self.assertIn(done.returncode, (0, 1, 2, 3, 15, 18, 27), done.stderr)
+                if (self.dir / "out").exists() and done.returncode in (0, 3):
+                    accepted += 1
+                    read = run("verify", "out.receipt.json", cwd=self.dir)
+                    self.assertIn(read.returncode, (0, 3), (read.stdout, read.stderr))
+                    self.fmd("undo", "out.receipt.json", "-o", "back", "--force")
+        self.assertGreater(accepted, 20)
 
 
 if __name__ == "__main__":

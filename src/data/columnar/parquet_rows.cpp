@@ -40,6 +40,7 @@ class ParquetRows : public RowSource {
   bool next(Table& block, Index rows) override {
     begin_block(block, source_, kept_, kinds_);
     const Index count = std::min(rows, rows_ - row_);
+    require_room(count);
     exec_.for_each(std::ssize(kept_), [&](Index i) {
       const std::size_t c = to_size(i);
       Column& column = block.columns[c];
@@ -115,6 +116,23 @@ class ParquetRows : public RowSource {
           "write the file without this column");
     }
     return std::make_unique<ArrowColumn>(stream, source_, kept_[c], *known_[c], missing_);
+  }
+
+  // A few bytes can stand for very many rows. Checked before memory is taken for them.
+  void require_room(Index count) const {
+    constexpr double kMost = 1024,
+                     kSmall = 256 << 20;  // per byte of the file; always allowed
+    double needed = 0;
+    for (const ColumnKind kind : kinds_)
+      needed += static_cast<double>(count) * (kind == ColumnKind::number ? 8 : 4);
+    const auto size = static_cast<double>(file_.bytes().size());
+    if (needed <= kSmall + kMost * size) return;
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("{}: {} rows of {} columns in a file of {} bytes would take {:.0f} "
+                    "bytes of memory, at most {:.0f} for each byte are given",
+                    source_, count, kept_.size(), size, needed, kMost),
+        "write the file without compression if it is a true table");
   }
 
   // A few bytes can encode many rows, and damaged bytes can claim more rows than there are.
