@@ -44,7 +44,8 @@ void refuse_odd_numbers(CLI::App& command) {
       option->check([](const std::string& text) -> std::string {
         double value = 0;
         const bool number = CLI::detail::lexical_cast(text, value);
-        return !number || std::abs(value) <= 9007199254740992.0 ? "" : text + " is too large";
+        return !number || std::abs(value) <= 9007199254740992.0 ? ""
+                                                                : text + " is too large";
       });
     } else if (type.starts_with("UINT")) {
       option->check([](const std::string& text) -> std::string {
