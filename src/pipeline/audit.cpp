@@ -125,7 +125,7 @@ AuditReport audit_whole(const Model& model, StudyStream& stream,
   }
   Model before = options.previous_model->model();
   // A format without room for a task gets that of the audit.
-  if (before.task.classes.empty()) set_task(before, model.task, options.task.inputs);
+  if (before.task.label.empty()) set_task(before, model.task, options.task.inputs);
   AuditChanges changes =
       compare_models(std::move(before), model, study, pairs, report, options, exec);
   changes.previous.file = changes.previous.model = previous.name;

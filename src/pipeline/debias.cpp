@@ -117,7 +117,7 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   const Model& before = s.input.model;
   Model after = repaired;
   // A format without room for a task gets the one of the repair.
-  if (after.task.classes.empty()) set_task(after, before.task, s.input.inputs);
+  if (after.task.label.empty()) set_task(after, before.task, s.input.inputs);
   after = cut_for_repair(after, s.options, 0);
   const AuditOptions& options = s.options.audit;
   DebiasReport report;
