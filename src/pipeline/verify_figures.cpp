@@ -73,6 +73,12 @@ class Figures {
           spec.stored_in = {};  // found by the rule for names in receipts, or by the user
         }
     }
+    // A receipt comes from somebody else: its tensors are looked for beside it.
+    for (InputSpec& spec : task.inputs)
+      if (!spec.tensor.empty())
+        spec.tensor = (receipt_.files.receipt.parent_path() /
+                       std::filesystem::path(spec.tensor).filename())
+                          .string();
     set_task(before, task, inputs_);
     set_task(after, task, inputs_);
     input_.inputs = inputs_;

@@ -103,6 +103,23 @@ def story(folder):
     assert (folder / "back.onnx").read_bytes() == model.read_bytes()
 
 
+def tensors(folder):
+    """The same by tensors. A receipt's tensors are found beside it, and nowhere else."""
+    text = (folder / "task.toml").read_text(encoding="utf-8").split("[[inputs]]")[0]
+    inputs = '\n[[inputs]]\ntensor = "*.npy"\n'
+    (folder / "with_tensor.toml").write_text(text + inputs, encoding="utf-8")
+    run(folder, "debias", MODELS / "pictures.onnx", "rows.csv", "--task", "with_tensor.toml", "--best-effort", "-o",
+        "by_tensor.onnx")
+    run(folder, "verify", "by_tensor.onnx.receipt.json")
+    receipt = folder / "by_tensor.onnx.receipt.json"
+    content = json.loads(receipt.read_text(encoding="utf-8"))
+    assert content["task"]["inputs"][0]["tensor"].endswith("*.npy")
+    content["task"]["inputs"][0]["tensor"] = "/somewhere/else.npy"
+    receipt.write_text(json.dumps(content), encoding="utf-8")
+    done = subprocess.run([FMD, "verify", receipt.name], cwd=folder, capture_output=True, text=True)
+    assert done.returncode != 0 and "/somewhere" not in done.stderr, done
+
+
 def wrong(folder):
     """Each wrong thing gets its words."""
     model = MODELS / "pictures.onnx"
@@ -163,6 +180,7 @@ def main():
         make(folder)
         ways(folder)
         story(folder)
+        tensors(folder)
         wrong(folder)
 
 
