@@ -65,6 +65,7 @@ TEST(OnnxFile, HeadsOfAllExportersAreFound) {
     EXPECT_EQ(file->model().head->link(), known.link);
     EXPECT_EQ(file->model().theta.size(), known.parameters);
     EXPECT_NE(file->describe().find("can be changed"), std::string::npos);
+    EXPECT_EQ(file->format(), "ONNX");
   }
 }
 

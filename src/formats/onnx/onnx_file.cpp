@@ -64,6 +64,7 @@ class OnnxFile final : public ModelFile {
   }
 
   [[nodiscard]] const Model& model() const override { return model_; }
+  [[nodiscard]] std::string format() const override { return "ONNX"; }
   [[nodiscard]] Patch patch(const Model& changed) const override;
   [[nodiscard]] std::string describe() const override;
 
