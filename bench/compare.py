@@ -3,8 +3,8 @@
 compare.py --build DIR --out DIR [--python NAME=PYTHON ...] [--only PART] [--quick]
 
 Runs the programs of bench/ in DIR/bench, the command DIR/fmd, and other programs under the
-Pythons that have their packages: bench, torch, pydvl and aif360, after bench/requirements*.txt. Ends
-with one table, also written as results.json and results.md. Speed is not a test: a bar that is
+Pythons that have their packages: bench, torch, pydvl, aif360 and fairlearn, after bench/requirements*.txt.
+Ends with one table, also written as results.json and results.md. Speed is not a test: a bar that is
 missed does not change the exit code.
 Every time is the best of several; ratios compare CPU seconds of one thread.
 """
@@ -14,10 +14,9 @@ import json
 import os
 import pathlib
 import platform
-import shutil
-import tempfile
 
 from audit_rivals import audit
+from commands import commands
 from influence_rivals import influence
 from large import large
 from layers_rivals import layers
@@ -163,33 +162,6 @@ def curvature(build, quick):
     return rows
 
 
-def time_command(command, tries, folder):
-    """Least CPU and wall seconds of a process, start to end."""
-    runs = [run_process(command, folder, one_thread=False) for _ in range(tries)]
-    if any(done.code != 0 for done in runs):
-        return None
-    return shortest([(done.cpu_s, done.wall_s) for done in runs])
-
-
-def commands(build, quick):
-    say("command")
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        version = time_command([build / "fmd", "--version"], 20 if quick else 60, folder)
-        rows.append(row("start of the command: fmd --version",
-                        f"{1e3 * version[0]:.1f} CPU ms" if version else "failed", "<= 10 ms",
-                        bool(version) and version[0] <= 0.010, version,
-                        f"{1e3 * version[1]:.1f} ms by the wall clock" if version else ""))
-        demos = []
-        for _ in range(2 if quick else 5):
-            demos.append(time_command([build / "fmd", "demo"], 1, folder))
-            shutil.rmtree(pathlib.Path(folder) / "fmd-demo", ignore_errors=True)
-        demo = shortest(demos) if all(demos) else None
-        rows.append(row("fmd demo", f"{demo[0]:.2f} CPU s" if demo else "failed", "<= 2 CPU s",
-                        bool(demo) and demo[0] <= 2, demo))
-    return rows
-
-
 def processor():
     try:
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
@@ -225,7 +197,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PYTHON",
-                        help="the Python of an environment: bench, torch, pydvl or aif360")
+                        help="the Python of an environment: bench, torch, pydvl, aif360 or fairlearn")
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--quick", action="store_true", help="fewer turns")
     options = parser.parse_args()
@@ -242,7 +214,7 @@ def main():
              "scoring": lambda: scoring(build, quick),
              "audit": lambda: audit(build, out, pythons.get("bench"), quick),
              "matching": lambda: matching(build, quick),
-             "commands": lambda: commands(build, quick),
+             "commands": lambda: commands(build, pythons.get("fairlearn"), quick),
              "layers": lambda: layers(build, out, pythons, quick),
              "postprocessing": lambda: postprocessing(build, out, pythons.get("aif360"), quick),
              "reading": lambda: reading(build, out, pythons, quick),

@@ -10,8 +10,8 @@ import environment
 
 ROOT = environment.ROOT
 # Environments of the rivals; the quick ones need no PyTorch.
-QUICK = ("bench", "aif360")
-ALL = ("bench", "torch", "pydvl", "aif360")
+QUICK = ("bench", "aif360", "fairlearn")
+ALL = ("bench", "torch", "pydvl", "aif360", "fairlearn")
 
 
 def rival_pythons(names: tuple[str, ...]) -> list[str]:

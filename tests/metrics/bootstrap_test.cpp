@@ -129,6 +129,36 @@ TEST(BootstrapSums, RareRowsAreDrawnOneByOneHoweverManyThereAre) {
   EXPECT_NEAR(static_cast<double>(zero), 200 * std::exp(-2), 24);  // Poisson with mean 2
 }
 
+// Above 4,096 rows most draws are normal: the quantiles stay those of drawing row by row.
+TEST(BootstrapSums, ManyRowsKeepTheQuantilesOfPlainDraws) {
+  const Index rows = 6000, replicates = 4000;
+  Rng rng(5, "rows");
+  Matrix m(rows, 3);
+  for (Index i = 0; i < rows; ++i) {
+    const double size = std::exp(1.5 * rng.normal());  // skewed
+    m.row(i) << size, rng.uniform() < 0.01 ? 1 : 0, i == 0 ? 50 * size : -size;
+  }
+  const Matrix sums = bootstrap_sums(m, replicates, {});
+  Matrix plain = Matrix::Zero(replicates, 3);
+  for (Index r = 0; r < replicates; ++r)
+    for (Index k = 0; k < rows; ++k) plain.row(r) += m.row(rng.below(rows));
+  for (Index j = 0; j < 3; ++j) {
+    Vector a = sums.col(j), b = plain.col(j);
+    std::sort(a.begin(), a.end());
+    std::sort(b.begin(), b.end());
+    const double deviation = std::sqrt(moments(plain, j).second);
+    for (const Index share : {25, 100, 500, 900, 975})
+      EXPECT_NEAR(a(share * replicates / 1000), b(share * replicates / 1000),
+                  0.15 * deviation)
+          << "column " << j << ", quantile " << share;
+  }
+}
+
+TEST(BootstrapSums, SortedRowsOfManyGiveTheSameBits) {
+  const Matrix m = normal_rows(5000, 2, 8).array().exp();
+  EXPECT_EQ(bootstrap_sums(m, 8, {}), bootstrap_sums(reordered(m, 4), 8, {}));
+}
+
 TEST(BootstrapSums, NoRowsAndNoReplicates) {
   EXPECT_EQ(bootstrap_sums(Matrix(0, 2), 3, {}), Matrix::Zero(3, 2));
   EXPECT_EQ(bootstrap_sums(Matrix::Ones(4, 2), 0, {}).rows(), 0);

@@ -14,12 +14,13 @@ namespace fmd {
 // (seed, r) and on the contents of the rows, not on their order. All columns of a matrix
 // share the draws: before and after, or numerator and denominator, stay paired.
 //
-// Cost: replicates x rows x about 4 ns, on the pool. Above 200,000 rows that would take
-// seconds. There the sums are drawn from the normal distribution with the exact mean and
-// covariance of the resampled sums, in one pass over the rows. This needs
-// sum |x - m|^3 <= .02 (sum (x - m)^2)^(3/2) in every column: the distribution of each sum
-// is then within .012 of the plain one (Berry and Esseen). Columns with rare large values
-// are drawn row by row at any size.
+// Cost: replicates x rows x about 4 ns, on the pool, up to 4,096 rows. Above that the sums
+// of most rows are drawn from the normal distribution with their exact mean and covariance,
+// and the rows that are farthest from the mean one by one: how many draws they get is
+// binomial. At least so many are drawn one by one (0, 512, 1,024 ..., all) that the others
+// have sum |x - m|^3 <= .02 (sum (x - m)^2)^(3/2) in every column, with the squares of all
+// rows: the distribution of each sum is then within .012 of the plain one (Berry and
+// Esseen).
 [[nodiscard]] Matrix bootstrap_sums(const Matrix& statistics, Index replicates,
                                     const Exec& exec);
 

@@ -19,7 +19,7 @@ struct FlipPlan {
   bool by_value = true;  // false: given pairs, without from and to
   bool figures = true;   // also those of PairGaps; they take a few logarithms a pair
   // Up to this many units and pairs, the pairs are kept for an exact bootstrap.
-  Index keep_units = 200'000, keep_pairs = 4'000'000;
+  Index keep_units = 20'000, keep_pairs = 400'000;
 
   bool operator==(const FlipPlan&) const = default;
 };

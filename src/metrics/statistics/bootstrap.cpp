@@ -16,15 +16,16 @@ namespace fmd {
 namespace {
 
 constexpr Index kReplicateBatch =
-    16;                         // replicates that are multiplied with the rows together
-constexpr Index kChunk = 2048;  // rows of one product: both factors stay in the cache
-constexpr Index kPlainRows = 200'000;  // up to here every replicate is drawn row by row
+    16;                             // replicates that are multiplied with the rows together
+constexpr Index kChunk = 2048;      // rows of one product: both factors stay in the cache
+constexpr Index kPlainRows = 4096;  // up to here every replicate is drawn row by row
+constexpr Index kSortedRows = 200'000;  // up to here the order of rows changes no bit
 
 using DrawCounts = std::vector<std::uint16_t>;
 
-// How often each of n rows is drawn in n draws. Each random number gives two draws of 32
-// bits, by multiplication. The few values that would favour some rows are refused.
-void count_draws(Rng& rng, std::uint32_t n, std::uint16_t* counts) {
+// How often each of n rows is drawn. Each random number gives two draws of 32 bits, by
+// multiplication. The few values that would favour some rows are refused.
+void count_draws(Rng& rng, std::uint32_t n, Index draws, std::uint16_t* counts) {
   const std::uint32_t unfair = (0u - n) % n;
   const auto draw = [&](std::uint32_t bits) -> Index {
     const std::uint64_t product = static_cast<std::uint64_t>(bits) * n;
@@ -33,13 +34,12 @@ void count_draws(Rng& rng, std::uint32_t n, std::uint16_t* counts) {
     return 1;
   };
   Index drawn = 0;
-  while (drawn + 1 < static_cast<Index>(n)) {
-    const std::uint64_t bits = rng.next();
-    drawn += draw(static_cast<std::uint32_t>(bits >> 32));
-    drawn += draw(static_cast<std::uint32_t>(bits));
+  while (drawn + 1 < draws) {
+    const std::uint64_t both = rng.next();
+    drawn += draw(static_cast<std::uint32_t>(both >> 32));
+    drawn += draw(static_cast<std::uint32_t>(both));
   }
-  while (drawn < static_cast<Index>(n))
-    drawn += draw(static_cast<std::uint32_t>(rng.next() >> 32));
+  while (drawn < draws) drawn += draw(static_cast<std::uint32_t>(rng.next() >> 32));
 }
 
 // -1, 0 or 1, by value; NaN is the largest.
@@ -83,21 +83,74 @@ void multiply_counts(const DrawCounts& counts, const Matrix& statistics,
   }
 }
 
-Matrix plain_sums(const Matrix& statistics, Index replicates, const Exec& exec) {
-  const Matrix rows = by_value(statistics);
+// Sums of resampled rows, where the first `one_by_one` of n rows are drawn row by row and
+// `rest` has the moments of the others. How many draws go to the first is binomial.
+Matrix drawn_sums(const Matrix& rows, Index one_by_one, const Moments* rest,
+                  Index replicates, const Exec& exec) {
   const Index n = rows.rows();
+  const double share = static_cast<double>(one_by_one) / static_cast<double>(n);
+  const NormalSums normal(rest);
+  const Matrix first_rows = rows.topRows(one_by_one);
   Matrix sums = Matrix::Zero(replicates, rows.cols());
   exec.for_each((replicates + kReplicateBatch - 1) / kReplicateBatch, [&](Index batch) {
     const Index first = batch * kReplicateBatch,
                 size = std::min(kReplicateBatch, replicates - first);
-    DrawCounts counts(static_cast<std::size_t>(size * n));
+    DrawCounts counts(static_cast<std::size_t>(size * one_by_one));
     for (Index r = 0; r < size; ++r) {
       Rng rng(exec.seed, "bootstrap", static_cast<std::uint64_t>(first + r));
-      count_draws(rng, static_cast<std::uint32_t>(n), counts.data() + r * n);
+      const Index draws = rest == nullptr ? n : rng.binomial(n, share);
+      if (one_by_one > 0)
+        count_draws(rng, static_cast<std::uint32_t>(one_by_one), draws,
+                    counts.data() + r * one_by_one);
+      if (rest != nullptr) sums.row(first + r) = normal.draw(n - draws, rng).transpose();
     }
-    multiply_counts(counts, rows, sums.middleRows(first, size));
+    multiply_counts(counts, first_rows, sums.middleRows(first, size));
   });
   return sums;
+}
+
+// How far each row is from the mean in its farthest column, in standard deviations.
+std::vector<double> distances(const Matrix& rows, const Moments& m) {
+  std::vector<double> far(static_cast<std::size_t>(rows.rows()), 0);
+  for (Index j = 0; j < rows.cols(); ++j) {
+    if (m.covariance(j, j) <= 0) continue;
+    const double scale = 1 / std::sqrt(m.covariance(j, j));
+    for (Index i = 0; i < rows.rows(); ++i) {
+      double& own = far[static_cast<std::size_t>(i)];
+      own = std::max(own, std::abs(rows(i, j) - m.mean(j)) * scale);
+    }
+  }
+  return far;
+}
+
+// The rows with the farthest first. Rows that are equally far keep their order.
+Matrix farthest_first(const Matrix& rows, const Moments& m) {
+  const std::vector<double> far = distances(rows, m);
+  std::vector<Index> order(far.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+    const double x = far[static_cast<std::size_t>(a)], y = far[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  });
+  Matrix sorted(rows.rows(), rows.cols());
+  for (Index i = 0; i < sorted.rows(); ++i)
+    sorted.row(i) = rows.row(order[static_cast<std::size_t>(i)]);
+  return sorted;
+}
+
+// Draws the far rows one by one, as many as it takes to leave sums of the others that are
+// nearly normal.
+Matrix sums_of_many(const Matrix& statistics, Index replicates, const Exec& exec) {
+  const Index n = statistics.rows();
+  const Moments all = moments(statistics, exec);
+  if (nearly_normal(all, n)) return drawn_sums(statistics, 0, &all, replicates, exec);
+  const Matrix rows = farthest_first(statistics, all);
+  for (Index one_by_one = kPlainRows / 8; one_by_one < n; one_by_one *= 2) {
+    const Moments rest = moments(rows.bottomRows(n - one_by_one), exec);
+    if (nearly_normal(rest, n - one_by_one, all, n))
+      return drawn_sums(rows, one_by_one, &rest, replicates, exec);
+  }
+  return drawn_sums(rows, n, nullptr, replicates, exec);
 }
 
 }  // namespace
@@ -106,17 +159,14 @@ Matrix bootstrap_sums(const Matrix& statistics, Index replicates, const Exec& ex
   require_option(replicates >= 0, "bootstrap", "replicates", replicates, ">= 0");
   const Index n = statistics.rows();
   if (n == 0 || statistics.cols() == 0) return Matrix::Zero(replicates, statistics.cols());
-  if (n > kPlainRows) {
-    const Moments m = moments(statistics, exec);
-    if (nearly_normal(m, n)) return normal_sums(m, n, replicates, exec);
-  }
   if (n > std::numeric_limits<std::uint32_t>::max()) {
-    throw Error(
-        ErrorKind::bad_data,
-        fmt::format("bootstrap: {} rows with rare large values, at most 2^32 - 1", n),
-        "count equal rows and use bootstrap_counts");
+    throw Error(ErrorKind::bad_data, fmt::format("bootstrap: {} rows, at most 2^32 - 1", n),
+                "count equal rows and use bootstrap_counts");
   }
-  return plain_sums(statistics, replicates, exec);
+  if (n <= kPlainRows)
+    return drawn_sums(by_value(statistics), n, nullptr, replicates, exec);
+  if (n <= kSortedRows) return sums_of_many(by_value(statistics), replicates, exec);
+  return sums_of_many(statistics, replicates, exec);
 }
 
 CountTables bootstrap_counts(const std::vector<Index>& counts, Index replicates,

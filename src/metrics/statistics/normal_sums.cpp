@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/sums.h"
-#include "fmd/core/rng.h"
 
 namespace fmd::internal {
 namespace {
@@ -50,24 +49,39 @@ Moments moments(const Matrix& statistics, const Exec& exec) {
   return m;
 }
 
-bool nearly_normal(const Moments& m, Index n) {
-  for (Index j = 0; j < m.third.size(); ++j) {
-    const double spread = std::sqrt(static_cast<double>(n) * m.covariance(j, j));
-    if (m.third(j) > kNormalRatio * spread * spread * spread) return false;
+bool nearly_normal(const Moments& part, Index of, const Moments& all, Index n) {
+  for (Index j = 0; j < part.third.size(); ++j) {
+    const double spread = std::sqrt(static_cast<double>(n) * all.covariance(j, j));
+    // What rounding leaves of a column of equal values.
+    const double least = 1e-12 * static_cast<double>(of) * std::abs(all.mean(j));
+    if (part.third(j) > kNormalRatio * spread * spread * spread &&
+        std::cbrt(part.third(j)) > least)
+      return false;
   }
   return true;
 }
 
+bool nearly_normal(const Moments& m, Index n) { return nearly_normal(m, n, m, n); }
+
+NormalSums::NormalSums(const Moments* m) {
+  if (m == nullptr) return;
+  mean_ = m->mean;
+  root_ = lower_root(m->covariance);
+}
+
+Vector NormalSums::draw(Index draws, Rng& rng) const {
+  Vector g(mean_.size());
+  for (double& x : g) x = rng.normal();
+  const double times = static_cast<double>(draws);
+  return times * mean_ + std::sqrt(times) * (root_ * g);
+}
+
 Matrix normal_sums(const Moments& m, Index n, Index replicates, const Exec& exec) {
-  const Index q = m.mean.size();
-  const double rows = static_cast<double>(n);
-  const Matrix L = std::sqrt(rows) * lower_root(m.covariance);
-  Matrix sums(replicates, q);
+  const NormalSums normal(&m);
+  Matrix sums(replicates, m.mean.size());
   for (Index r = 0; r < replicates; ++r) {
     Rng rng(exec.seed, "bootstrap", static_cast<std::uint64_t>(r));
-    Vector g(q);
-    for (double& x : g) x = rng.normal();
-    sums.row(r) = (rows * m.mean + L * g).transpose();
+    sums.row(r) = normal.draw(n, rng).transpose();
   }
   return sums;
 }
