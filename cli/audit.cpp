@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/field_flags.h"
 #include "cli/gate.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
@@ -22,9 +23,9 @@ struct AuditArgs {
   std::string model, data, scores, pair_scores, out, partial, survey;
   GateArgs gate;
   std::vector<std::string> metrics;
-  AuditOptions options;
+  AuditOptions options{.permutations = 1000};  // where they are shown
   ScanOptions scanned;
-  Index permutations = 1000;
+  FieldFlags options_flags{fields(options)}, scanned_flags{fields(scanned)};
   bool scan = false;
   bool force = false;
 };
@@ -90,7 +91,6 @@ int run_part(const AuditArgs& args) {
   OutputFiles files({.force = args.force});
   files.reserve(out);
   AuditOptions options = args.options;
-  options.permutations = args.permutations;
   const DataSource data =
       data_source(args.scores.empty() ? args.data : args.scores, args.groups);
   TaskChanges changes = task_changes(args.common, args.flags);
@@ -123,8 +123,11 @@ bool shows_tests(const AuditArgs& args) {
          (format.empty() && !args.out.empty());
 }
 
-int run_audit(AuditArgs args) {
-  if (shows_tests(args)) args.options.permutations = args.permutations;
+int run_audit(AuditArgs& args) {
+  args.options_flags.apply();
+  args.scanned_flags.apply();
+  const bool part = !args.partial.empty() || !args.survey.empty();
+  if (!part && !shows_tests(args)) args.options.permutations = 0;
   args.scanned.confidence = args.options.confidence;
   args.scanned.include_rows = args.options.include_rows;
   if (args.scores.empty() == args.model.empty() ||
@@ -132,7 +135,7 @@ int run_audit(AuditArgs args) {
     throw Error(ErrorKind::bad_option, "audit: give MODEL and DATA, or --scores FILE",
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
-  if (!args.partial.empty() || !args.survey.empty()) return run_part(args);
+  if (part) return run_part(args);
   if (args.scan) return run_scan(args);
   const GateArgs& gate = args.gate;
   if (gate.fail_on_worse && gate.previous.empty() && gate.previous_model.empty()) {
@@ -176,6 +179,7 @@ int run_audit(AuditArgs args) {
 
 void add_audit(CLI::App& app) {
   auto args = std::make_shared<AuditArgs>();
+  FieldFlags& flags = args->options_flags;
   auto* cmd =
       app.add_subcommand("audit", "Measure bias per attribute, with intervals and limits");
   cmd->add_option("model", args->model, "Model file");
@@ -190,49 +194,18 @@ void add_audit(CLI::App& app) {
   cmd->add_flag(
       "--scan", args->scan,
       "Compare the groups of every column with few values, and of any two such columns");
-  cmd->add_option("--scan-columns", args->scanned.columns, "Scan only these columns: a,b,c")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  cmd->add_option("--adjust", args->scanned.adjust,
-                  "How a scan adjusts p-values for the number of comparisons: holm (no "
-                  "false finding), bh (few of the findings are false), none")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Adjust>{
-          {"holm", Adjust::holm}, {"bh", Adjust::bh}, {"none", Adjust::none}}))
-      ->default_str("holm");
-  cmd->add_option("--top", args->scanned.top, "Number of lines in each list of a scan")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+  args->scanned_flags.add(*cmd, "columns")->delimiter(',');
+  for (const char* name : {"adjust", "top"}) args->scanned_flags.add(*cmd, name);
   cmd->add_option("--metrics", args->metrics,
                   "More rates and measures on the screen: all, or names separated by "
                   "commas; --json always has them")
       ->delimiter(',')
       ->allow_extra_args(false);
-  cmd->add_flag("--weighted", args->options.weighted,
-                "Weight each row by the column that --weight names")
-      ->capture_default_str();
+  flags.add(*cmd, "weighted");
   cmd->add_option("-o,--out", args->out, "Also write the JSON (or --format) here");
-  cmd->add_option("--replicates", args->options.replicates, "Bootstrap replicates")
-      ->check(CLI::Range(50, 1000000))
-      ->capture_default_str();
-  cmd->add_option("--permutations", args->permutations,
-                  "Permutations for the tests of group gaps (--metrics, JSON); 0: no tests")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  cmd->add_option("--confidence", args->options.confidence, "Confidence of all intervals")
-      ->check(CLI::Range(0.5, 0.9999))
-      ->capture_default_str();
-  cmd->add_option("--intervals", args->options.intervals,
-                  "Kind of bootstrap intervals: percentile, or bca (corrected for bias and "
-                  "skewness)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Bootstrap>{
-          {"percentile", Bootstrap::percentile}, {"bca", Bootstrap::bca}}))
-      ->default_str("percentile");
-  cmd->add_option("--neighbours", args->options.neighbours,
-                  "Also compare the answers of this many nearest rows, e.g. 5; cost grows "
-                  "with rows^2")
-      ->check(CLI::Range(1, 1000));
-  cmd->add_flag("--include-rows", args->options.include_rows,
-                "Show groups of fewer than 10 rows; without this option they are masked");
+  for (const char* name : {"replicates", "permutations", "confidence", "intervals",
+                           "neighbours", "include_rows"})
+    flags.add(*cmd, name);
   cmd->add_option(
       "--survey", args->survey,
       "Write which values the attributes have in DATA, a part of all rows; with "

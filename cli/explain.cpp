@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/field_flags.h"
 #include "fmd/core/error.h"
 #include "fmd/core/output_files.h"
 #include "fmd/core/safe_text.h"
@@ -15,22 +16,19 @@ struct ExplainArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, train, out, solver = "auto", hessian = "train", cache,
-                                       layers = "1";
+  std::string model, data, train, out, layers = "1";
   ExplainOptions options;
-  bool spill = false, force = false, guard = false;
+  FieldFlags options_flags{fields(options)};
+  bool force = false, guard = false;
 };
 
 int run_explain(const ExplainArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
+  args.options_flags.apply();
   ExplainOptions options = args.options;
-  options.solver = parse_solver(args.solver);
-  options.hessian_on_data = args.hessian == "data";
-  options.cache = args.cache;
   options.task = task_changes(args.common, args.flags);
-  options.spill = args.spill;
   options.beside = args.out;
   const auto model = open_model_file(args.model);
   options.layers = parse_layers(args.layers, model->model());
@@ -67,7 +65,7 @@ int run_explain(const ExplainArgs& args) {
 
 void add_explain(CLI::App& app) {
   auto args = std::make_shared<ExplainArgs>();
-  auto& o = args->options;
+  FieldFlags& flags = args->options_flags;
   auto* cmd =
       app.add_subcommand("explain", "Show which training rows a measured bias comes from");
   cmd->add_option("model", args->model, "Model file")->required();
@@ -77,46 +75,17 @@ void add_explain(CLI::App& app) {
       ->required();
   cmd->add_option("--train", args->train, "The rows that the model was trained on")
       ->required();
-  cmd->add_option(
-         "--measure", o.measures,
-         "co, co_tv, demographic_parity_soft, equal_opportunity_soft, false_positive_soft, "
-         "loss; NAME:ATTRIBUTE for one attribute; may be repeated")
-      ->allow_extra_args(false)
-      ->capture_default_str();
+  flags.add(*cmd, "measures");
   cmd->add_option("-o,--out", args->out,
                   "Where to write the change of every training row, as CSV");
-  cmd->add_option("--check", o.check,
-                  "Leave out the K strongest rows, refit, and compare with the prediction")
-      ->check(CLI::Range(Index{0}, Index{1} << 40))
-      ->type_name("K");
+  flags.add(*cmd, "check")->type_name("K");
   cmd->add_option("--layers", args->layers,
                   "Networks: how many top layers are explained (a number or all); the "
                   "layers below stay fixed")
       ->capture_default_str();
-  cmd->add_option("--hessian", args->hessian,
-                  "Rows that the curvature is computed from: train or data")
-      ->check(CLI::IsMember({"train", "data"}))
-      ->capture_default_str();
-  cmd->add_option("--solver", args->solver,
-                  "Solver for H^-1 v: auto, cholesky, cg, lissa or kfac")
-      ->check(CLI::IsMember({"auto", "cholesky", "cg", "lissa", "kfac"}))
-      ->capture_default_str();
-  cmd->add_option("--damping", o.damping, "Added to the diagonal of H; -1 = by the rule")
-      ->capture_default_str();
-  cmd->add_option("--tolerance", o.tolerance,
-                  "cg: stop at this |H x - b| / |b|; -1 = by the rule")
-      ->capture_default_str();
-  cmd->add_option("--eta", o.eta,
-                  "Boosted trees: learning rate; 0 = solved from the leaf values")
-      ->check(CLI::NonNegativeNumber);
-  cmd->add_option("--lambda", o.lambda,
-                  "Boosted trees: l2 of leaves; -1 = solved from the leaf values")
-      ->capture_default_str();
-  cmd->add_option("--cache", args->cache,
-                  "Folder that keeps factors of H for the next run on the same rows");
-  cmd->add_flag(
-      "--spill", args->spill,
-      "Keep features in a temporary file instead of memory (always for files over 256 MB)");
+  for (const char* name :
+       {"hessian", "solver", "damping", "tolerance", "eta", "lambda", "cache", "spill"})
+    flags.add(*cmd, name);
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_guard(*cmd, args->guard);
   add_groups_options(*cmd, args->groups);

@@ -12,6 +12,8 @@ template <typename T>
 void check_range(CLI::Option& option, const OptionField& field) {
   if (std::isfinite(field.least) && std::isfinite(field.most))
     option.check(CLI::Range(static_cast<T>(field.least), static_cast<T>(field.most)));
+  else if (field.least == 0)
+    option.check(CLI::NonNegativeNumber);
 }
 
 }  // namespace
@@ -44,6 +46,8 @@ CLI::Option* FieldFlags::add(CLI::App& command, const std::string& name) {
     given.text = own->get();
     given.option = add_option(given.text);
   } else {
+    if (auto* const* list = std::get_if<std::vector<std::string>*>(&field->value))
+      given.texts = **list;
     given.option = add_option(given.texts)->allow_extra_args(false);
   }
   return given.option;

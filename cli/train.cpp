@@ -1,10 +1,8 @@
-#include <algorithm>
-#include <charconv>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/field_flags.h"
 #include "fmd/core/error.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
@@ -21,42 +19,12 @@ constexpr std::size_t kMostColumns = 40;  // in the table on the screen
 struct TrainArgs {
   Common common;
   TaskOverrides flags;
-  std::string data, out, kind = "logistic";
-  double l2 = -1;
-  std::string hidden = "100,100", activation = "relu";
-  MlpOptions mlp;
+  std::string data, out;
+  TrainModelOptions options;
+  FieldFlags options_flags{fields(options)};
+  std::vector<CLI::Option*> of_mlp;  // flags that only networks have
   bool force = false;
 };
-
-// "100,50" as widths.
-std::vector<Index> parse_widths(const std::string& text) {
-  std::vector<Index> widths;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    Index width = 0;
-    const auto [last, error] = std::from_chars(text.data() + at, text.data() + end, width);
-    if (error != std::errc() || last != text.data() + end || width < 1 || width > 1000000 ||
-        widths.size() == 1000) {
-      throw Error(
-          ErrorKind::bad_option,
-          fmt::format("train: option hidden is '{}', must be at most 1000 widths from 1 to "
-                      "1000000, separated by commas",
-                      text),
-          "for two hidden layers write --hidden 100,100");
-    }
-    widths.push_back(width);
-    at = end + 1;
-  }
-  return widths;
-}
-
-MlpOptions mlp_options(const TrainArgs& args) {
-  MlpOptions options = args.mlp;
-  options.hidden = parse_widths(args.hidden);
-  options.activation = parse_activation(args.activation);
-  options.adam.l2 = args.l2;
-  return options;
-}
 
 std::string describe(const Model& model) {
   const Task& t = model.task;
@@ -97,6 +65,14 @@ const char* name(AdamStatus status) {
 }
 
 int run_train(const TrainArgs& args) {
+  args.options_flags.apply();
+  if (args.options.kind != ModelKind::mlp) {
+    for (const CLI::Option* option : args.of_mlp)
+      if (option->count() > 0)
+        throw Error(ErrorKind::bad_option,
+                    fmt::format("train: {} is for --kind mlp", option->get_name()),
+                    "add --kind mlp, or leave it out");
+  }
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   files.reserve(args.out);
@@ -109,11 +85,8 @@ int run_train(const TrainArgs& args) {
   const Task& task = data.task;
   fmt::print(stderr, "{}", warning_lines(data.columns));
 
-  const std::string sha256_of_data = file_sha256(args.data);
   const TrainModelResult result =
-      args.kind == "mlp"
-          ? train_mlp(table, task, sha256_of_data, mlp_options(args), session.exec())
-          : train_model(table, task, sha256_of_data, {.l2 = args.l2}, session.exec());
+      train(table, task, file_sha256(args.data), args.options, session.exec());
   const Bytes bytes = model_bytes(result.model);
   files.write(args.out, bytes);
   files.commit();
@@ -184,30 +157,11 @@ int run_train(const TrainArgs& args) {
   return 0;
 }
 
-constexpr const char* kMlpOptions[] = {"--hidden",    "--activation",    "--epochs",
-                                       "--batch",     "--learning-rate", "--patience",
-                                       "--validation"};
-
 void add_mlp_options(CLI::App& cmd, TrainArgs& args) {
   const Topic topic(cmd, "Networks (--kind mlp)");
-  AdamOptions& adam = args.mlp.adam;
-  cmd.add_option("--hidden", args.hidden, "mlp: widths of the hidden layers")
-      ->capture_default_str();
-  cmd.add_option("--activation", args.activation, "mlp: relu, tanh or gelu")
-      ->capture_default_str();
-  cmd.add_option("--epochs", adam.epochs, "mlp: passes over the rows, at most")
-      ->capture_default_str();
-  cmd.add_option("--batch", adam.batch, "mlp: rows in one step of Adam")
-      ->capture_default_str();
-  cmd.add_option("--learning-rate", adam.learning_rate, "mlp: learning rate of Adam")
-      ->capture_default_str();
-  cmd.add_option("--validation", adam.validation,
-                 "mlp: share of the rows that is held back to decide when to stop; 0 = run "
-                 "all epochs")
-      ->capture_default_str();
-  cmd.add_option("--patience", adam.patience,
-                 "mlp: stop after this many epochs without a lower loss on those rows")
-      ->capture_default_str();
+  for (const char* name : {"hidden", "activation", "epochs", "batch", "learning_rate",
+                           "validation", "patience"})
+    args.of_mlp.push_back(args.options_flags.add(cmd, name));
 }
 
 }  // namespace
@@ -219,11 +173,7 @@ void add_train(CLI::App& app) {
       ->required();
   cmd->add_option("-o,--out", args->out, "Where to write the model (.safetensors)")
       ->required();
-  cmd->add_option("--kind", args->kind, "logistic or mlp")
-      ->check(CLI::IsMember({"logistic", "mlp"}))
-      ->capture_default_str();
-  cmd->add_option("--l2", args->l2, "Ridge on the weights; -1 = 1 / rows")
-      ->capture_default_str();
+  for (const char* name : {"kind", "l2"}) args->options_flags.add(*cmd, name);
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_task_options(*cmd, args->flags);
   add_mlp_options(*cmd, *args);
@@ -234,16 +184,7 @@ Examples
       -o loans.safetensors
   fmd train data:adult/train -o adult.safetensors
   fmd train data:adult/train --kind mlp --hidden 100,100,100 -o adult_mlp.safetensors)");
-  on_run(*cmd, [args, cmd] {
-    if (args->kind != "mlp") {
-      for (const char* option : kMlpOptions)
-        if (cmd->count(option) > 0)
-          throw Error(ErrorKind::bad_option,
-                      fmt::format("train: {} is for --kind mlp", option),
-                      "add --kind mlp, or leave it out");
-    }
-    return run_train(*args);
-  });
+  on_run(*cmd, [args] { return run_train(*args); });
 }
 
 }  // namespace fmd::cli

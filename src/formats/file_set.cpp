@@ -31,16 +31,7 @@ std::span<const std::uint8_t> FileSet::bytes(const std::string& name) {
 
 std::filesystem::path FileSet::place(const std::string& name) const {
   if (name.empty()) return path_;
-  const std::filesystem::path beside = path_.parent_path() / name;
-  std::error_code absent;
-  if (!is_plain_name(name) ||
-      !std::filesystem::is_regular_file(std::filesystem::symlink_status(beside, absent))) {
-    throw Error(ErrorKind::bad_model,
-                fmt::format("{}: its file \"{}\" is not an ordinary file beside it",
-                            source(), name),
-                "keep the files of a model together");
-  }
-  return beside;
+  return beside(path_, name, ErrorKind::bad_model, "keep the files of a model together");
 }
 
 FileSet FileSet::open(const std::filesystem::path& path,

@@ -9,7 +9,6 @@
 #include "core/check.h"
 #include "core/json.h"
 #include "fmd/core/file.h"
-#include "fmd/core/safe_text.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
@@ -231,22 +230,6 @@ Model parse_model(std::span<const std::uint8_t> bytes, const std::string& source
   model.note.row_hashes = read_hashes(file, source);
   read_head(file, source, model);
   return model;
-}
-
-std::string ModelFile::describe() const {
-  const Model& m = model();
-  std::string text = fmt::format("kind    {}\n", kind_of(m));
-  for (const InputColumn& column : m.backbone->inputs().columns)
-    text += fmt::format("input   {}  {}\n", safe_text(column.name),
-                        column.kind == ColumnKind::number
-                            ? "number"
-                            : fmt::format("{} values", column.levels.size()));
-  const std::vector<Index> widths = m.head->widths();
-  for (std::size_t l = 0; l + 1 < widths.size(); ++l)
-    text += fmt::format("layer   {} -> {}\n", widths[l], widths[l + 1]);
-  text += fmt::format("head    all layers ({} numbers) can be changed\nlink    {}\n",
-                      m.theta.size(), to_string(m.head->link()));
-  return text;
 }
 
 std::unique_ptr<ModelSource> ModelFile::with_theta(const Vector& theta) const {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/named_field.h"
 #include "data/number.h"
 #include "fmd/core/error.h"
 #include "fmd/core/hash.h"
@@ -169,7 +170,57 @@ std::string model_id(const Model& model) {
   return hex(sha256(out.bytes()));
 }
 
+constexpr Name<Bootstrap> kIntervalNames[] = {{Bootstrap::percentile, "percentile"},
+                                              {Bootstrap::bca, "bca"}};
+
 }  // namespace
+
+std::vector<OptionField> fields(AuditOptions& o) {
+  return {
+      {.name = "confidence",
+       .value = &o.confidence,
+       .flag = "--confidence",
+       .help = "Confidence of all intervals",
+       .least = 0.5,
+       .most = 0.9999},
+      {.name = "replicates",
+       .value = &o.replicates,
+       .flag = "--replicates",
+       .help = "Bootstrap replicates",
+       .least = 50,
+       .most = 1000000},
+      {.name = "intervals",
+       .value = named(o.intervals, kIntervalNames, "audit", "intervals"),
+       .flag = "--intervals",
+       .help = "Kind of bootstrap intervals: percentile, or bca (corrected for bias and "
+               "skewness)"},
+      {.name = "permutations",
+       .value = &o.permutations,
+       .flag = "--permutations",
+       .help = "Permutations for the tests of group gaps (--metrics, JSON); 0: no tests",
+       .least = 0,
+       .most = 1000000},
+      {.name = "intersections", .value = &o.intersections},
+      {.name = "by_name", .value = &o.by_name},
+      {.name = "weighted",
+       .value = &o.weighted,
+       .flag = "--weighted",
+       .help = "Weight each row by the column that --weight names"},
+      {.name = "include_rows",
+       .value = &o.include_rows,
+       .flag = "--include-rows",
+       .help = "Show groups of fewer than 10 rows; without this option they are masked"},
+      {.name = "neighbours",
+       .value = &o.neighbours,
+       .flag = "--neighbours",
+       .help =
+           "Also compare the answers of this many nearest rows, e.g. 5; cost grows with "
+           "rows^2",
+       .least = 1,
+       .most = 1000,
+       .shows_default = false},
+  };
+}
 
 SurveyState survey_part(const ModelSource& source, const DataSource& data,
                         const AuditOptions& options, const Exec& exec) {

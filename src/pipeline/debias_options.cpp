@@ -1,6 +1,7 @@
 #include "fmd/pipeline/debias_options.h"
 
 #include "core/check.h"
+#include "core/named_field.h"
 #include "data/field_json.h"
 #include "pipeline/debias_options.h"
 #include "report/json.h"
@@ -8,13 +9,6 @@
 namespace fmd {
 
 namespace {
-
-// A field whose text is made by to_string() and read by `parse`.
-template <typename T>
-TextField named(T& value, T (*parse)(const std::string&)) {
-  return {.get = [&value] { return to_string(value); },
-          .set = [&value, parse](const std::string& text) { value = parse(text); }};
-}
 
 TextField target_field(std::optional<Limit>& target) {
   return {.get = [&target] { return target ? to_string(*target) : std::string(); },

@@ -55,6 +55,7 @@ ModelNote describe_model(const ModelFile& file) {
   note.outputs = model.head->outputs();
   note.inputs = model.backbone->inputs().columns;
   note.parameters = model.head->parameters();
+  note.details = file.details();
   if (const TreeEnsemble* trees = trees_of(*model.backbone)) {
     note.trees = std::ssize(trees->trees);
     note.leaves = trees->leaves();
@@ -86,6 +87,11 @@ std::string to_json(const ModelNote& note) {
     json["trees"] = {{"count", note.trees}, {"leaves", note.leaves}, {"depth", note.depth}};
   else
     json["widths"] = note.widths;
+  if (!note.details.empty()) {
+    json["details"] = Json::array();
+    for (const auto& [key, text] : note.details)
+      json["details"].push_back({{"key", key}, {"text", text}});
+  }
   return json_lines(json);
 }
 
@@ -109,6 +115,10 @@ Sheet sheet_of(const ModelNote& note) {
     line(top, "repair  ", "changes leaf values: {} numbers", note.parameters);
   else
     line(top, "repair  ", "changes the head's weights: {} numbers", note.parameters);
+  if (!note.details.empty()) {
+    SheetSection& details = sheet.add("FILE ");
+    for (const auto& [key, text] : note.details) line(details, "  ", "{:<9} {}", key, text);
+  }
   SheetSection& inputs =
       sheet.add("INPUTS ", fmt::format("{} columns", note.inputs.size()));
   for (const InputColumn& column : note.inputs)

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/named_field.h"
 #include "data/number.h"
 #include "fmd/data/csv.h"
 #include "fmd/influence/boosting.h"
@@ -32,6 +33,9 @@ constexpr double kLargeRemoval = 0.25;
 
 const char* const kDecisions[] = {"demographic_parity", "equal_opportunity",
                                   "equalized_odds", "flip_rate", "accuracy"};
+
+// Whether the Hessian is made of DATA's rows.
+constexpr Name<bool> kHessianRows[] = {{false, "train"}, {true, "data"}};
 
 // A measure and the data that it is measured on. Owns what a BiasTarget points to.
 struct Asked {
@@ -286,6 +290,64 @@ std::filesystem::path spill_file(const ExplainOptions& options, const std::strin
 }
 
 }  // namespace
+
+std::vector<OptionField> fields(ExplainOptions& o) {
+  const TextField cache{.get = [&o] { return o.cache.string(); },
+                        .set = [&o](const std::string& text) { o.cache = text; }};
+  return {
+      {.name = "measures",
+       .value = &o.measures,
+       .flag = "--measure",
+       .help = "co, co_tv, demographic_parity_soft, equal_opportunity_soft, "
+               "false_positive_soft, loss; NAME:ATTRIBUTE for one attribute; may be "
+               "repeated"},
+      {.name = "check",
+       .value = &o.check,
+       .flag = "--check",
+       .help = "Leave out the K strongest rows, refit, and compare with the prediction",
+       .least = 0,
+       .most = 0x1p40,
+       .shows_default = false},
+      {.name = "hessian",
+       .value = named(o.hessian_on_data, kHessianRows, "explain", "hessian"),
+       .flag = "--hessian",
+       .help = "Rows that the curvature is computed from: train or data"},
+      {.name = "solver",
+       .value = named(o.solver, parse_solver),
+       .flag = "--solver",
+       .help = "Solver for H^-1 v: auto, cholesky, cg, lissa or kfac"},
+      {.name = "damping",
+       .value = &o.damping,
+       .flag = "--damping",
+       .help = "Added to the diagonal of H; -1 = by the rule"},
+      {.name = "tolerance",
+       .value = &o.tolerance,
+       .flag = "--tolerance",
+       .help = "cg: stop at this |H x - b| / |b|; -1 = by the rule"},
+      {.name = "eta",
+       .value = &o.eta,
+       .flag = "--eta",
+       .help = "Boosted trees: learning rate; 0 = solved from the leaf values",
+       .least = 0,
+       .shows_default = false},
+      {.name = "lambda",
+       .value = &o.lambda,
+       .flag = "--lambda",
+       .help = "Boosted trees: l2 of leaves; -1 = solved from the leaf values"},
+      {.name = "cache",
+       .value = cache,
+       .flag = "--cache",
+       .help = "Folder that keeps factors of H for the next run on the same rows",
+       .shows_default = false},
+      // The flag also takes "all", which needs the model.
+      {.name = "layers", .value = &o.layers},
+      {.name = "spill",
+       .value = &o.spill,
+       .flag = "--spill",
+       .help = "Keep features in a temporary file instead of memory (always for files over "
+               "256 MB)"},
+  };
+}
 
 Explanation explain(const ModelSource& source, const DataSource& data,
                     const DataSource& train, const ExplainOptions& options,

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/named_field.h"
 #include "data/number.h"
 #include "data/words.h"
 #include "fmd/core/accumulator.h"
@@ -477,7 +478,36 @@ CsvOptions second_look(const FileSurvey& survey, const CsvOptions& csv, const Ta
   return options;
 }
 
+constexpr Name<Adjust> kAdjustNames[] = {
+    {Adjust::holm, "holm"}, {Adjust::bh, "bh"}, {Adjust::none, "none"}};
+
 }  // namespace
+
+std::vector<OptionField> fields(ScanOptions& o) {
+  return {
+      {.name = "confidence", .value = &o.confidence},
+      {.name = "adjust",
+       .value = named(o.adjust, kAdjustNames, "scan", "adjust"),
+       .flag = "--adjust",
+       .help = "How a scan adjusts p-values for the number of comparisons: holm (no false "
+               "finding), bh (few of the findings are false), none"},
+      {.name = "top",
+       .value = &o.top,
+       .flag = "--top",
+       .help = "Number of lines in each list of a scan",
+       .least = 1,
+       .most = 100000},
+      {.name = "columns",
+       .value = &o.columns,
+       .flag = "--scan-columns",
+       .help = "Scan only these columns: a,b,c",
+       .shows_default = false},
+      {.name = "most_values", .value = &o.most_values},
+      {.name = "most_numbers", .value = &o.most_numbers},
+      {.name = "quantiles", .value = &o.quantiles},
+      {.name = "include_rows", .value = &o.include_rows},
+  };
+}
 
 ScanReport scan(const ModelSource& source, const DataSource& data,
                 const ScanOptions& options, const Exec& exec) {

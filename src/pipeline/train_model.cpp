@@ -1,9 +1,12 @@
 #include "fmd/pipeline/train_model.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/named_field.h"
 #include "fmd/core/error.h"
 #include "fmd/metrics/scored.h"
 #include "fmd/model/encoder_backbone.h"
@@ -122,7 +125,89 @@ void finish_model(const Start& start, const Table& table, const std::string& dat
   std::sort(model.note.row_hashes.begin(), model.note.row_hashes.end());
 }
 
+constexpr Name<ModelKind> kModelKinds[] = {{ModelKind::logistic, "logistic"},
+                                           {ModelKind::mlp, "mlp"}};
+
+// "100,50" as widths.
+std::vector<Index> parse_widths(const std::string& text) {
+  std::vector<Index> widths;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    Index width = 0;
+    const auto [last, error] = std::from_chars(text.data() + at, text.data() + end, width);
+    if (error != std::errc() || last != text.data() + end || width < 1 || width > 1000000 ||
+        widths.size() == 1000) {
+      throw Error(
+          ErrorKind::bad_option,
+          fmt::format("train: option hidden is '{}', must be at most 1000 widths from 1 to "
+                      "1000000, separated by commas",
+                      text),
+          "for two hidden layers write --hidden 100,100");
+    }
+    widths.push_back(width);
+    at = end + 1;
+  }
+  return widths;
+}
+
+TextField widths_field(std::vector<Index>& widths) {
+  return {.get = [&widths] { return fmt::format("{}", fmt::join(widths, ",")); },
+          .set = [&widths](const std::string& text) { widths = parse_widths(text); }};
+}
+
 }  // namespace
+
+std::vector<OptionField> fields(TrainModelOptions& o) {
+  AdamOptions& adam = o.mlp.adam;
+  return {
+      {.name = "kind",
+       .value = named(o.kind, kModelKinds, "train", "kind"),
+       .flag = "--kind",
+       .help = "logistic or mlp"},
+      {.name = "l2",
+       .value = &o.l2,
+       .flag = "--l2",
+       .help = "Ridge on the weights; -1 = 1 / rows"},
+      {.name = "hidden",
+       .value = widths_field(o.mlp.hidden),
+       .flag = "--hidden",
+       .help = "mlp: widths of the hidden layers"},
+      {.name = "activation",
+       .value = named(o.mlp.activation, parse_activation),
+       .flag = "--activation",
+       .help = "mlp: relu, tanh or gelu"},
+      {.name = "epochs",
+       .value = &adam.epochs,
+       .flag = "--epochs",
+       .help = "mlp: passes over the rows, at most"},
+      {.name = "batch",
+       .value = &adam.batch,
+       .flag = "--batch",
+       .help = "mlp: rows in one step of Adam"},
+      {.name = "learning_rate",
+       .value = &adam.learning_rate,
+       .flag = "--learning-rate",
+       .help = "mlp: learning rate of Adam"},
+      {.name = "validation",
+       .value = &adam.validation,
+       .flag = "--validation",
+       .help = "mlp: share of the rows that is held back to decide when to stop; 0 = run "
+               "all epochs"},
+      {.name = "patience",
+       .value = &adam.patience,
+       .flag = "--patience",
+       .help = "mlp: stop after this many epochs without a lower loss on those rows"},
+  };
+}
+
+TrainModelResult train(const Table& table, Task task, const std::string& data_sha256,
+                       const TrainModelOptions& options, const Exec& exec) {
+  if (options.kind == ModelKind::logistic)
+    return train_model(table, std::move(task), data_sha256, {.l2 = options.l2}, exec);
+  MlpOptions mlp = options.mlp;
+  mlp.adam.l2 = options.l2;
+  return train_mlp(table, std::move(task), data_sha256, mlp, exec);
+}
 
 TrainModelResult train_model(const Table& table, Task task, const std::string& data_sha256,
                              const TrainOptions& options, const Exec& exec) {

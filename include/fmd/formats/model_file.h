@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fmd/core/types.h"
@@ -31,9 +32,11 @@ class ModelFile : public ModelSource {
   // it is another one. Throws Error(bad_shape).
   [[nodiscard]] virtual Patch patch(const Model& changed) const = 0;
   [[nodiscard]] std::unique_ptr<ModelSource> with_theta(const Vector& theta) const override;
-  // What the file holds, for people: its kind, its inputs, its layers, what a repair can
-  // change. Lines of "key  value".
-  [[nodiscard]] virtual std::string describe() const;
+  // What only this format can tell, for people: lines of a key and a text. See
+  // describe_model().
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> details() const {
+    return {};
+  }
 
  protected:
   // files: with every file of the model asked for.

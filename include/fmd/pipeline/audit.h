@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/core/fields.h"
 #include "fmd/formats/model_source.h"
 #include "fmd/pipeline/match_plan.h"
 #include "fmd/pipeline/read.h"
@@ -34,6 +35,9 @@ struct AuditOptions {
   std::optional<PreviousAudit> previous = std::nullopt;
   const ModelSource* previous_model = nullptr;
 };
+
+// Every field that is a setting. The list points into `options`.
+[[nodiscard]] std::vector<OptionField> fields(AuditOptions& options);
 
 // Bias per attribute and intersection, with intervals, the verdict on the task's limits,
 // and what changed. Rows are read block by block, in memory that does not grow with them.

@@ -17,7 +17,7 @@ namespace fmd {
 struct SaveOptions {
   std::filesystem::path out;               // empty = nothing is written
   bool force = false;                      // replace an OUT that exists
-  std::string date;                        // of the run, for the receipt
+  std::string date = {};                   // of the run, for the receipt
   ModelFormats formats = model_formats();  // to read OUT again
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fmd/formats/model_file.h"
@@ -18,6 +19,7 @@ struct ModelNote {
   Index leaves = 0;
   std::vector<Index> widths;  // of other models, from layer to layer
   Index parameters = 0;       // that a repair can change
+  std::vector<std::pair<std::string, std::string>> details;  // see ModelFile::details
 };
 
 [[nodiscard]] ModelNote describe_model(const ModelFile& file);

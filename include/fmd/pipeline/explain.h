@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/core/fields.h"
 #include "fmd/formats/model_source.h"
 #include "fmd/pipeline/read.h"
 #include "fmd/pipeline/source.h"
@@ -39,6 +40,9 @@ struct ExplainOptions {
   bool spill = false;
   std::filesystem::path beside = {};
 };
+
+// Every field that is a setting. The list points into `options`.
+[[nodiscard]] std::vector<OptionField> fields(ExplainOptions& options);
 
 struct Explanation {
   ExplainReport report;

@@ -6,6 +6,7 @@
 
 #include "fmd/core/bytes.h"
 #include "fmd/core/exec.h"
+#include "fmd/core/fields.h"
 #include "fmd/data/attribute.h"
 #include "fmd/formats/model_source.h"
 #include "fmd/metrics/scored.h"
@@ -31,6 +32,9 @@ struct ScanOptions {
   bool include_rows = false;  // groups and labels under kMaskedRows rows may be compared
   TaskChanges task = {};      // of the model's task
 };
+
+// Every field that is a setting. The list points into `options`.
+[[nodiscard]] std::vector<OptionField> fields(ScanOptions& options);
 
 // First look at the rows, block after block: which columns divide them into few groups.
 class SuspectSurvey {

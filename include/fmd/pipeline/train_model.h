@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/core/fields.h"
 #include "fmd/data/table.h"
 #include "fmd/fit/adam.h"
 #include "fmd/fit/train.h"
@@ -36,6 +37,23 @@ struct MlpOptions {
 [[nodiscard]] TrainModelResult train_mlp(const Table& table, Task task,
                                          const std::string& data_sha256,
                                          const MlpOptions& options, const Exec& exec);
+
+enum class ModelKind { logistic, mlp };
+
+// What `fmd train` sets.
+struct TrainModelOptions {
+  ModelKind kind = ModelKind::logistic;
+  double l2 = -1;  // of either kind; -1 = 1/n
+  MlpOptions mlp = {};
+};
+
+// Every field that is a setting. The list points into `options`.
+[[nodiscard]] std::vector<OptionField> fields(TrainModelOptions& options);
+
+// Either of the two.
+[[nodiscard]] TrainModelResult train(const Table& table, Task task,
+                                     const std::string& data_sha256,
+                                     const TrainModelOptions& options, const Exec& exec);
 
 // Whether the model is of a kind that this library trains: an encoder of table columns
 // below its head.

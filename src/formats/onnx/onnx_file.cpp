@@ -66,7 +66,7 @@ class OnnxFile final : public ModelFile {
   [[nodiscard]] const Model& model() const override { return model_; }
   [[nodiscard]] std::string format() const override { return "ONNX"; }
   [[nodiscard]] Patch patch(const Model& changed) const override;
-  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override;
 
  private:
   // A number of the head that is stored: which parameter, and with which factor.
@@ -292,30 +292,30 @@ Patch OnnxFile::patch(const Model& changed) const {
   return {difference("", bytes(), with_inline(graph_, now, std::move(moved))), {}};
 }
 
-std::string OnnxFile::describe() const {
-  std::string text = fmt::format("kind    ONNX, opset {}, {} operations", graph_.opset,
-                                 graph_.nodes.size());
-  if (!graph_.producer.empty()) text += ", made by " + safe_text(graph_.producer);
-  text += "\n";
+std::vector<std::pair<std::string, std::string>> OnnxFile::details() const {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const auto add = [&](const char* key, std::string text) {
+    lines.emplace_back(key, std::move(text));
+  };
+  const std::string producer =
+      graph_.producer.empty() ? "" : ", made by " + graph_.producer;
+  add("graph", fmt::format("opset {}, {} operations{}", graph_.opset, graph_.nodes.size(),
+                           producer));
   for (const OnnxValue& value : graph_.inputs)
-    text += fmt::format("input   {}  {}\n", safe_text(value.name), shape_line(value));
+    add("input", fmt::format("{}  {}", value.name, shape_line(value)));
   for (const OnnxValue& value : graph_.outputs)
-    text += fmt::format("output  {}  {}\n", safe_text(value.name), shape_line(value));
-  for (const std::string& name : graph_.files)
-    text += fmt::format("file    {}\n", safe_text(name));
+    add("output", fmt::format("{}  {}", value.name, shape_line(value)));
+  for (const std::string& name : graph_.files) add("file", name);
   const std::size_t count = tail_.layers.size();
   for (std::size_t l = 0; l < count; ++l) {
     const OnnxLayer& layer = tail_.layers[l];
-    text += fmt::format("layer   {}  {} -> {}{}  {}\n", safe_text(layer.node), layer.inputs,
-                        layer.outputs, layer.bias.present() ? "" : ", no intercepts",
-                        l + 1 == count ? tail_.end.empty() ? "logits" : tail_.end
-                                       : to_string(tail_.activation));
+    add("layer", fmt::format("{}  {} -> {}{}  {}", layer.node, layer.inputs, layer.outputs,
+                             layer.bias.present() ? "" : ", no intercepts",
+                             l + 1 == count ? tail_.end.empty() ? "logits" : tail_.end
+                                            : to_string(tail_.activation)));
   }
-  text +=
-      fmt::format("head    the last {} layer{} ({} numbers) can be changed; below: {}\n",
-                  count, count == 1 ? "" : "s", model_.theta.size(), tail_.stop);
-  text += fmt::format("link    {}\n", to_string(model_.head->link()));
-  return text;
+  add("below", tail_.stop);
+  return lines;
 }
 
 }  // namespace
