@@ -115,7 +115,7 @@ void add_compare(CLI::App& app) {
       "--model", args->model,
       "Compare repairs of this model; without --model, one is trained on a part of DATA");
   cmd->add_option("--train", args->train, "Rows that --model was trained on");
-  for (const char* name : {"methods", "measure", "max_accuracy_loss", "parts"})
+  for (const char* name : {"methods", "measure", "target", "max_accuracy_loss", "parts"})
     args->options_flags.add(*cmd, name);
   cmd->add_option("--with-scores", args->scores,
                   "NAME=FILE: scores of another program; may be repeated")

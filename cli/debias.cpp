@@ -57,16 +57,22 @@ int run_debias(const DebiasArgs& args) {
                     "undo {0}.receipt.json -o MODEL\n{1:.1f} s, seed {2}\n",
                     safe_text(args.out), session.seconds(), args.common.seed));
   }
-  return 0;
+  if (args.options.best_effort) return 0;  // the rule is not insisted on
+  if (report.on_test == Verdict::fail) return 1;
+  return report.budget == Budget::not_proven ? 3 : 0;
 }
 
 constexpr const char* kDebiasFooter = R"(
-The edit is computed from 80 % of DATA. The other 20 % choose among the candidates. --test is used
-for the report only. --attribute names the attributes to repair. When it is left out, every
-attribute that the model reads is repaired. The task's other attributes are measured too. When no
-candidate meets the rule, nothing is written and the exit code is 1. step, remove and replace are
-Newton steps by the paper's equations 9, 7 and 8. --scale as-printed overshoots by about the number
-of rows.
+The edit is computed from all of DATA. The choice among the candidates is made by cross-fitting:
+each fifth of DATA judges what is computed from the rest. The accuracy may fall by
+--max-accuracy-loss at most, with a chance of --risk to be wrong. When DATA is too small to prove
+that, the candidate whose measured loss keeps the budget is written, the screen says "budget not
+proven", and the exit code is 3. --test is used for the report only; a rule that is missed there
+gives exit code 1. With --best-effort a file that is written always gives exit code 0. --attribute
+names the attributes to repair. When it is left out, every attribute that the model reads is
+repaired. The task's other attributes are measured too. When no candidate meets the rule, nothing is
+written and the exit code is 1. step, remove and replace are Newton steps by the paper's equations
+9, 7 and 8. --scale as-printed overshoots by about the number of rows.
 
 Examples
   fmd debias income.safetensors repair.csv --attribute sex --test test.csv -o repaired.safetensors
@@ -87,14 +93,15 @@ void add_files(CLI::App& cmd, DebiasArgs& args) {
                  "control that is retrained without the column");
   cmd.add_option("--test", args.test, "Rows that are used for the report only");
   cmd.add_option("--holdout", args.holdout,
-                 "Rows to choose the candidate on, instead of 20 % of DATA");
+                 "Rows to choose the candidate on, instead of cross-fitting");
   cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
 }
 
 void add_options(CLI::App& cmd, FieldFlags& flags) {
   CLI::Option* target = flags.add(cmd, "target");
   flags.add(cmd, "max_accuracy_loss")->excludes(target);
-  for (const char* name : {"at", "best_effort", "keep_rate", "replicates"})
+  for (const char* name : {"may_use_attribute", "risk", "strict", "folds", "at",
+                           "best_effort", "keep_rate", "replicates"})
     flags.add(cmd, name);
   {
     const Topic topic(cmd, "Method solve");

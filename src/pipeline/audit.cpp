@@ -313,17 +313,20 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
 AuditReport audit_model(const Model& model, const Study& study,
                         const std::vector<std::optional<StudyPairs>>& pairs,
                         const AuditOptions& options, const Exec& exec,
-                        const MatchPlans* matches) {
+                        const MatchPlans* matches, const FoldModels* folds) {
   std::vector<std::optional<PairKind>> kinds;
   std::vector<std::optional<PairScores>> twins;
   for (const std::optional<StudyPairs>& own : pairs) {
     kinds.emplace_back(own ? std::optional(own->kind) : std::nullopt);
     twins.emplace_back();
-    if (own) twins.back() = score_pairs(model, study, *own, exec);
+    if (own)
+      twins.back() = folds == nullptr ? score_pairs(model, study, *own, exec)
+                                      : score_pairs(*folds, study, *own, exec);
   }
   AuditState state(model, study.attributes, study.reads, kinds, !study.y.empty(), options,
                    exec.seed);
-  const Scored scored = score(model, study, {}, exec);
+  const Scored scored =
+      folds == nullptr ? score(model, study, {}, exec) : score(*folds, study, exec);
   state.add(model, study, scored, twins, exec);
   AuditReport report =
       state.report(exec, match_reports(model, study, scored, matches, options, exec));

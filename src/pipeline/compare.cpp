@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/check.h"
 #include "core/clock.h"
+#include "core/index.h"
 #include "fmd/baselines/baseline.h"
 #include "fmd/model/cut.h"
 #include "fmd/pipeline/complete_task.h"
@@ -58,6 +60,14 @@ std::vector<std::string> names_in(const std::string& list) {
   return names;
 }
 
+constexpr const char* kAveraged = "average-column";
+constexpr const char* kRetrained = "retrained-without";
+
+bool is_between_groups(const std::string& measure) {
+  return measure == "demographic_parity" || measure == "equal_opportunity" ||
+         measure == "equalized_odds";
+}
+
 // The model that is given, or one trained on the train part. Of a network only the last
 // layer is the head: the layers below give its features.
 Model base_model(const CompareInput& input, const CompareRows& rows, const Exec& exec) {
@@ -83,8 +93,10 @@ class Contest {
                     head_problem(model_, edit_, nullptr, train_ ? &*train_ : nullptr, {0}),
                 .flips = study_.attributes[0].flips(),
                 .reads = !edit_.pairs.empty()},
-        measure_(options.measure.empty() ? (ground_.reads ? "co" : "equalized_odds")
-                                         : options.measure) {
+        measure_(options.target            ? options.target->measure
+                 : options.measure.empty() ? (ground_.reads ? "co" : "equalized_odds")
+                                           : options.measure) {
+    if (options.target && is_between_groups(measure_)) ground_.target = options.target;
     (void)figure({}, measure_);  // throws when there is no such measure
   }
 
@@ -98,6 +110,7 @@ class Contest {
       report.methods.push_back(compete(methods[static_cast<std::size_t>(k)]));
     }
     for (const OutsideAnswers& o : outside) report.methods.push_back(compete(o));
+    add_dropped(report);
     return report;
   }
 
@@ -160,9 +173,13 @@ class Contest {
     report.optimistic = input_.model && study_.used_in_training();
     report.measure = measure_;
     report.max_accuracy_loss = options_.max_accuracy_loss;
-    report.rule = fmt::format("least {} for at most {:g} {} of accuracy", measure_,
-                              100 * options_.max_accuracy_loss,
-                              options_.max_accuracy_loss == 0.01 ? "point" : "points");
+    if (options_.target) {
+      report.rule = "most accuracy with " + to_string(*options_.target);
+    } else {
+      report.rule = fmt::format("least {} for at most {:g} {} of accuracy", measure_,
+                                100 * options_.max_accuracy_loss,
+                                options_.max_accuracy_loss == 0.01 ? "point" : "points");
+    }
     report.confidence = options_.confidence;
     report.replicates = options_.replicates;
     report.parts = rows_.parts();
@@ -207,6 +224,10 @@ class Contest {
     std::vector<CompareFigures> all;
     std::vector<ChoiceFigures> figures;
     RuleStep within{{}, {Prefer::less_bias, Prefer::accuracy}}, any{{}, {Prefer::accuracy}};
+    if (options_.target) {
+      within.order = {Prefer::accuracy, Prefer::less_bias};
+      any.order = {Prefer::less_bias, Prefer::accuracy};
+    }
     for (const BaselineCandidate& candidate : candidates) {
       all.push_back(measure_answers(holdout_, ask(candidate, holdout_, flips),
                                     before_holdout_, how(0), exec_));
@@ -215,7 +236,9 @@ class Contest {
       figures.push_back({now.accuracy.value, std::isnan(bias)
                                                  ? std::numeric_limits<double>::infinity()
                                                  : bias});
-      within.eligible.push_back(now.accuracy_change.value >= -options_.max_accuracy_loss);
+      within.eligible.push_back(options_.target ? bias <= options_.target->value
+                                                : now.accuracy_change.value >=
+                                                      -options_.max_accuracy_loss);
       any.eligible.push_back(true);
     }
     const RuleStep rule[] = {within, any};
@@ -261,9 +284,43 @@ class Contest {
     out.answer_cpu_seconds = Clock::now().cpu - asked.cpu;
     const std::string reason = flip_reason(method);
     if (reason.empty()) told.bar = candidates[chosen.at].answer(test_.cbar, exec_);
+    correct_[method.name] = correct(told);
     out.test = measure_answers(test_, told, before_test_, how(options_.replicates), exec_);
     out.test.flip_reason = out.holdout.flip_reason = reason;
     return out;
+  }
+
+  // Whether each test row is answered correctly; expected where a method draws lots.
+  [[nodiscard]] Vector correct(const Told& told) const {
+    Vector right(told.c.decision.rows());
+    for (Index i = 0; i < right.size(); ++i)
+      right[i] = told.c.decision(i, study_.y[at(test_.rows[at(i)])]);
+    return right;
+  }
+
+  void add_dropped(CompareReport& report) const {
+    const ComparedMethod* best = nullptr;
+    const auto bias = [&](const ComparedMethod& m) {
+      return figure(m.holdout, measure_).value;
+    };
+    for (const ComparedMethod& m : report.methods) {
+      const bool repairs = m.kind == "fmd" || m.kind == "rival";
+      if (!repairs || !m.reason.empty() || !m.within_budget || m.needs != "nothing" ||
+          m.name == kAveraged || !(bias(m) >= 0))
+        continue;
+      if (best == nullptr || bias(m) < bias(*best)) best = &m;
+    }
+    if (best == nullptr || !ground_.reads) return;
+    report.best = best->name;
+    for (const ComparedMethod& m : report.methods) {
+      const bool retrains = m.name == kRetrained;
+      if (!m.reason.empty() || (!retrains && m.name != kAveraged)) continue;
+      const Vector change = correct_.at(m.name) - correct_.at(best->name);
+      report.dropped.push_back(dropped_column(
+          retrains ? "retrained_without_column" : "column_averaged", retrains,
+          bootstrap_mean(change, options_.confidence, options_.replicates, exec_),
+          figure(m.test, measure_), figure(best->test, measure_)));
+    }
   }
 
   [[nodiscard]] std::vector<OutsideAnswers> outside_answers() const {
@@ -305,6 +362,7 @@ class Contest {
   CompareGround ground_;
   std::string measure_;
   Told before_holdout_, before_test_;
+  std::map<std::string, Vector> correct_;  // by method
 };
 
 // The attribute that a flag names is the one in question.
@@ -355,6 +413,15 @@ std::vector<OptionField> fields(CompareOptions& o) {
        .help = "What the rule minimises: co, flip_rate, demographic_parity, "
                "equal_opportunity or equalized_odds",
        .shows_default = false},
+      {.name = "target",
+       .value = TextField{
+           .get = [&o] { return o.target ? to_string(*o.target) : ""; },
+           .set = [&o](const std::string& text) { o.target = parse_limit(text); }},
+       .flag = "--target",
+       .help = "In place of the budget: the most accurate setting whose measure is within "
+               "this, e.g. demographic_parity=.05",
+       .shows_default = false,
+       .optional = true},
       {.name = "max_accuracy_loss",
        .value = &o.max_accuracy_loss,
        .flag = "--max-accuracy-loss",

@@ -50,12 +50,14 @@ Fitted fit_fine_tuned(const CompareGround& g, const Exec& exec) {
 Fitted fit_debiased(const CompareGround& g, RepairMethod method, const Exec& exec) {
   RepairOptions options;
   options.method = method;
+  if (g.target && method == RepairMethod::solve) options.target = g.target;
   Fitted fitted;
   for (const Candidate& candidate : make_candidates(g.problem, options, exec).all) {
     CandidateAt where;
     if (std::isfinite(candidate.lambda)) where.lambda = candidate.lambda;
     if (std::isfinite(candidate.s)) where.s = candidate.s;
     if (candidate.K > 0) where.rows = candidate.K;
+    if (std::isfinite(candidate.gamma)) where.gamma = candidate.gamma;
     fitted.push_back(with_head(g, where.any() ? to_string(where) : "", candidate.theta));
   }
   return fitted;

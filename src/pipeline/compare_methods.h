@@ -1,11 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/internal.h"
 #include "fmd/baselines/baseline.h"
+#include "fmd/data/limit.h"
 #include "fmd/model/head_problem.h"
 
 namespace fmd::internal {
@@ -14,8 +16,9 @@ namespace fmd::internal {
 // part where the model reads it.
 struct CompareGround {
   HeadProblem problem;
-  bool flips = false;  // the attribute's values can be set
-  bool reads = false;  // the model reads the attribute, and it can be flipped
+  bool flips = false;                // the attribute's values can be set
+  bool reads = false;                // the model reads the attribute, and it can be flipped
+  std::optional<Limit> target = {};  // a gap between groups that solve aims at
 };
 
 struct CompareMethod {

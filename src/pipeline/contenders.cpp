@@ -20,21 +20,22 @@ AuditOptions coarse(AuditOptions options) {
 
 // Receipts hold only the usual measures.
 AuditReport audit_on(const Model& model, const Study& study, AuditOptions options,
-                     const Exec& exec, const MatchPlans* matches) {
+                     const Exec& exec, const MatchPlans* matches,
+                     const FoldModels* folds = nullptr) {
   options.by_name = false;
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
-  return audit_model(model, study, pairs, options, exec, matches);
+  return audit_model(model, study, pairs, options, exec, matches, folds);
 }
 
+constexpr const char* kColumnAveraged = "column_averaged";
+constexpr const char* kRetrainedWithout = "retrained_without_column";
 constexpr const char* kNotRead = "the model does not read the column";
 constexpr const char* kLayersBelow = "the column is read below the layers that are changed";
 
 Control retrained(const Model& before, const std::vector<std::string>& columns,
                   const std::optional<Study>& train, bool reads, const Exec& exec) {
-  Control control{.name = "retrained_without_column",
-                  .title = "retrained without",
-                  .reason = "",
-                  .model = {}};
+  Control control{
+      .name = kRetrainedWithout, .title = "retrained without", .reason = "", .model = {}};
   if (trees_of(*before.backbone) != nullptr) {
     control.reason = "its own library must retrain it";
     return control;
@@ -73,8 +74,7 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
     if (reason.empty()) controls.back().model = with_theta(before, theta());
   };
   const bool features = !problem.attribute_features.value_or(std::vector<Index>{}).empty();
-  add("column_averaged", "column averaged",
-      features ? "" : (read ? kLayersBelow : kNotRead),
+  add(kColumnAveraged, "column averaged", features ? "" : (read ? kLayersBelow : kNotRead),
       [&] { return column_averaged(problem, exec); });
   controls.push_back(retrained(whole, columns, parts.train, read, exec));
   if (!before.head->linear())
@@ -100,13 +100,14 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
 
 std::vector<Contender> audit_all(const Model& before, const Model& after,
                                  const std::vector<Control>& controls, const Study& study,
-                                 const AuditOptions& options, const Exec& exec) {
+                                 const AuditOptions& options, const Exec& exec,
+                                 const FoldModels* folds) {
   // Who is matched with whom depends on the features, which a repair does not change.
   const MatchPlans matches = make_matches(before, study, before.task, exec);
   std::vector<Contender> all;
   all.push_back({"before", "before", audit_on(before, study, options, exec, &matches), ""});
   all.push_back(
-      {"repaired", "repaired", audit_on(after, study, options, exec, &matches), ""});
+      {"repaired", "repaired", audit_on(after, study, options, exec, &matches, folds), ""});
   for (const Control& control : controls) {
     Contender contender{control.name, control.title, std::nullopt, control.reason};
     if (control.model) {
@@ -121,6 +122,43 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
     all.push_back(std::move(contender));
   }
   return all;
+}
+
+std::vector<DroppedColumn> dropped_columns(const std::vector<Control>& controls,
+                                           const std::vector<Contender>& all,
+                                           const Model& before, const Study& study,
+                                           const Scored& after,
+                                           const std::vector<std::string>& repaired,
+                                           const AuditOptions& options, const Exec& exec) {
+  std::vector<DroppedColumn> dropped;
+  for (std::size_t k = 0; k < controls.size(); ++k) {
+    const Control& control = controls[k];
+    const bool retrains = control.name == kRetrainedWithout;
+    if (!control.model || (!retrains && control.name != kColumnAveraged)) continue;
+    Interval accuracy;
+    if (control.model->backbone == before.backbone) {
+      accuracy = accuracy_change(after, score(*control.model, study, {}, exec),
+                                 options.confidence, options.replicates, exec);
+    } else {
+      const Study own =
+          make_study(*control.model, study.table, control.model->task, true, exec);
+      accuracy = accuracy_change(after, score(*control.model, own, {}, exec),
+                                 options.confidence, options.replicates, exec);
+    }
+    DroppedColumn one;
+    for (std::size_t a = 0; a < repaired.size(); ++a) {
+      const auto gap = [&](const Contender& contender) {
+        const AttributeAudit* audit = contender.audit->find(repaired[a]);
+        return audit == nullptr || !audit->flip ? Interval{} : audit->flip->co;
+      };
+      DroppedColumn now =
+          dropped_column(control.name, retrains, accuracy, gap(all[2 + k]), gap(all[1]));
+      now.as_well = now.as_well && (a == 0 || one.as_well);  // every attribute
+      one = std::move(now);
+    }
+    dropped.push_back(std::move(one));
+  }
+  return dropped;
 }
 
 }  // namespace fmd::internal

@@ -17,11 +17,21 @@ struct Control {
                                                  const RepairParts& parts,
                                                  const Exec& exec);
 
-// Before, repaired and every control, audited on the same rows.
+// Before, repaired and every control, audited on the same rows. folds: the repaired one is
+// cross-fitted.
 [[nodiscard]] std::vector<Contender> audit_all(const Model& before, const Model& after,
                                                const std::vector<Control>& controls,
                                                const Study& study,
                                                const AuditOptions& options,
-                                               const Exec& exec);
+                                               const Exec& exec,
+                                               const FoldModels* folds = nullptr);
+
+// The controls that drop the column, beside the repaired model's answers to the same rows.
+// all: what audit_all() made of them. repaired: attributes.
+[[nodiscard]] std::vector<DroppedColumn> dropped_columns(
+    const std::vector<Control>& controls, const std::vector<Contender>& all,
+    const Model& before, const Study& study, const Scored& after,
+    const std::vector<std::string>& repaired, const AuditOptions& options,
+    const Exec& exec);
 
 }  // namespace fmd::internal

@@ -1,5 +1,7 @@
 #include "fmd/pipeline/debias.h"
 
+#include <cmath>
+
 #include "core/clock.h"
 #include "fmd/core/blas.h"
 #include "fmd/core/error.h"
@@ -57,7 +59,8 @@ struct DebiasRun::State {
   RepairTables tables;
   Model original;  // with the layers to change as its head
   RepairParts parts;
-  Candidates candidates;
+  RepairChoice choices;
+  const Candidates& candidates = choices.candidates;
   int chosen = -1;
   Model model;
 
@@ -71,16 +74,27 @@ struct DebiasRun::State {
         tables(read_repair(whole, data, options, exec)),
         original(cut_for_repair(whole, options, tables.rows())),
         parts(original, std::move(tables), options, exec) {
-    candidates = make_candidates(parts.problem, options, exec);
-    measure_candidates(parts.problem, options,
-                       {options.audit.confidence, options.audit.replicates}, exec,
-                       candidates.all);
-    chosen = choose(candidates.all, options);
+    choices = choose_repair(parts.problem, options,
+                            {options.audit.confidence, options.audit.replicates}, exec);
+    chosen = choices.chosen;
     model = chosen < 0 ? whole : with_repaired(whole, options, choice().theta);
   }
 
   [[nodiscard]] const Candidate& choice() const {
     return candidates.all[static_cast<std::size_t>(chosen)];
+  }
+
+  // The chosen setting without each fold; none without folds.
+  [[nodiscard]] std::optional<FoldModels> fold_models() const {
+    if (choices.without_fold.empty()) return std::nullopt;
+    FoldModels folds;
+    for (const Vector& theta : choices.without_fold)
+      folds.models.push_back(with_theta(original, theta));
+    folds.fold.resize(static_cast<std::size_t>(parts.data.size()));
+    for (std::size_t k = 0; k < parts.problem.folds.size(); ++k)
+      for (const Index row : parts.problem.folds[k])
+        folds.fold[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(k);
+    return folds;
   }
 
   [[nodiscard]] Predicted predict(const PairSet& pairs) const {
@@ -109,6 +123,11 @@ struct DebiasRun::State {
     report.measure = chosen_measure(options, matched);
     report.candidates = candidates.all;
     report.chosen = chosen;
+    report.folds = std::ssize(parts.problem.folds);
+    report.risk = options.risk;
+    report.strict = options.strict;
+    report.max_accuracy_loss = options.max_accuracy_loss;
+    if (chosen >= 0) report.budget = budget_of(choice(), options);
     report.optimistic = parts.data.used_in_training();
     report.solve = candidates.solve;
     report.relative_gradient = candidates.relative_gradient;
@@ -120,8 +139,13 @@ struct DebiasRun::State {
     report.seed = exec.seed;
   }
 
+  [[nodiscard]] double choice_gamma() const {
+    return chosen < 0 ? kUndefined : choice().gamma;
+  }
+
   void predict(DebiasReport& report) const {
-    if (report.measure == kOddsMeasure) {  // nothing is predicted for it
+    if (report.measure == kOddsMeasure ||
+        !std::isnan(choice_gamma())) {  // nothing is predicted for it
       report.predicted_holdout.resize(parts.repaired.size());
       if (parts.test) report.predicted_test.resize(parts.repaired.size());
       return;
@@ -135,6 +159,46 @@ struct DebiasRun::State {
     }
   }
 };
+
+namespace {
+
+// The measure of a target; of a gap between groups the widest pair. Undefined where there
+// is none.
+Interval measured(const AttributeAudit& audit, const std::string& measure) {
+  if (const GroupMeasure* gap = audit.groups.find(measure); gap != nullptr)
+    return gap->widest.difference.defined() ? gap->widest.difference : gap->value;
+  if (!audit.flip) return {};
+  if (measure == "co") return audit.flip->co;
+  return measure == "co_tv" ? audit.flip->co_tv : audit.flip->flip_rate;
+}
+
+// The target of a repaired attribute, on the rows of --test.
+Verdict target_on_test(const DebiasReport& report, const Limit& target) {
+  Verdict all = Verdict::none;
+  for (const std::string& name : report.repaired) {
+    if (!target.attribute.empty() && target.attribute != name) continue;
+    const AttributeAudit* audit = report.test[1].audit->find(name);
+    if (audit == nullptr) continue;
+    const Verdict one = judge(measured(*audit, target.measure), target.value);
+    if (all == Verdict::none || one == Verdict::fail ||
+        (one == Verdict::unclear && all == Verdict::pass))
+      all = all == Verdict::fail ? all : one;
+  }
+  return all;
+}
+
+// The rule on the rows of --test, by the paired interval of the change.
+Verdict rule_on_test(const DebiasReport& report, const DebiasOptions& options) {
+  if (report.chosen < 0 || options.at.any()) return Verdict::none;
+  if (options.target)
+    return report.measure == kOddsMeasure ? Verdict::none
+                                          : target_on_test(report, *options.target);
+  const Interval& change = report.accuracy_change;
+  if (change.high < -options.max_accuracy_loss) return Verdict::fail;
+  return change.low >= -options.max_accuracy_loss ? Verdict::pass : Verdict::unclear;
+}
+
+}  // namespace
 
 DebiasRun::DebiasRun(const ModelSource& model, const DataSource& data,
                      DebiasOptions options, const Exec& exec) {
@@ -166,16 +230,24 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   const std::vector<Control> controls =
       make_controls(s.whole, before, after, s.parts, s.exec);
   const Study holdout = s.parts.holdout_study(before, s.exec);
+  const std::optional<FoldModels> fitted = s.fold_models();
+  const FoldModels* folds = fitted ? &*fitted : nullptr;
   const std::optional<Study>& test = s.parts.test;
   // Controls stand beside the figures that are shown.
   report.holdout = audit_all(before, after, test ? std::vector<Control>{} : controls,
-                             holdout, options, s.exec);
+                             holdout, options, s.exec, folds);
   if (test) report.test = audit_all(before, after, controls, *test, options, s.exec);
   const Study& shown = test ? *test : holdout;
-  report.moved = what_moved(before, after, shown, report.repaired, options, s.exec);
-  report.accuracy_change =
-      accuracy_change(score(before, shown, {}, s.exec), score(after, shown, {}, s.exec),
-                      options.confidence, options.replicates, s.exec);
+  const FoldModels* shown_folds = test ? nullptr : folds;
+  report.moved =
+      what_moved(before, after, shown, report.repaired, options, s.exec, shown_folds);
+  const Scored answers = shown_folds == nullptr ? score(after, shown, {}, s.exec)
+                                                : score(*shown_folds, shown, s.exec);
+  report.accuracy_change = accuracy_change(score(before, shown, {}, s.exec), answers,
+                                           options.confidence, options.replicates, s.exec);
+  report.dropped = dropped_columns(controls, report.figures(), before, shown, answers,
+                                   report.repaired, options, s.exec);
+  if (test) report.on_test = rule_on_test(report, s.options);
   return report;
 }
 

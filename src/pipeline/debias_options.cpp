@@ -50,8 +50,14 @@ std::vector<OptionField> fields(DebiasOptions& o) {
        .value = target_field(o.target),
        .flag = "--target",
        .help = "Take the most accurate candidate that meets this, e.g. co=.005, "
-               "co:sex=.005 (matched pairs: equalized_odds_soft=.05)",
+               "co:sex=.005, demographic_parity=.05, equal_opportunity=.05 or "
+               "equalized_odds=.05 (matched pairs: equalized_odds_soft=.05)",
        .shows_default = false,
+       .optional = true},
+      {.name = "may_use_attribute",
+       .value = &o.may_use_attribute,
+       .flag = "--may-use-attribute",
+       .help = "With a target on a group gap: the flip gap may rise",
        .optional = true},
       {.name = "max_accuracy_loss",
        .value = &o.max_accuracy_loss,
@@ -73,6 +79,26 @@ std::vector<OptionField> fields(DebiasOptions& o) {
        .value = &o.keep_rate,
        .flag = "--keep-rate",
        .help = "Shift the intercept so that the favourable rate stays the same"},
+      {.name = "risk",
+       .value = &o.risk,
+       .flag = "--risk",
+       .help = "Chance of exceeding --max-accuracy-loss that is accepted; .5 judges the "
+               "point estimate",
+       .least = 1e-6,
+       .most = 0.5,
+       .optional = true},
+      {.name = "strict",
+       .value = &o.strict,
+       .flag = "--strict",
+       .help = "Write nothing when DATA is too small to prove that the accuracy is kept",
+       .optional = true},
+      {.name = "folds",
+       .value = &o.folds,
+       .flag = "--folds",
+       .help = "Folds of DATA for cross-fitting; 0: choose on a hold-out of 20 % of DATA",
+       .least = 0,
+       .most = 100,
+       .optional = true},
       {.name = "holdout_share", .value = &o.holdout_share},
       {.name = "hessian",
        .value = named(o.hessian, parse_hessian),
@@ -147,6 +173,10 @@ ParsedOptions parse_options(const std::string& text, const std::string& source) 
   const nlohmann::json json = JsonReader::parse(text, source);
   const JsonReader in(json, source + ", options");
   ParsedOptions parsed;
+  if (!json.contains("folds")) {  // a receipt of schema 1: a hold-out, its point estimate
+    parsed.options.folds = 0;
+    parsed.options.risk = 0.5;
+  }
   read_fields(in, fields(parsed.options));
   if (!json.contains("seed") || !json["seed"].is_number_unsigned())
     in.fail("\"seed\" must be a whole number >= 0");
@@ -161,6 +191,8 @@ namespace fmd::internal {
 void require_valid(const DebiasOptions& o, bool has_train) {
   require_option(o.holdout_share > 0 && o.holdout_share < 1, "debias", "holdout_share",
                  o.holdout_share, "between 0 and 1");
+  require_option(o.folds == 0 || (o.folds >= 2 && o.folds <= 100), "debias", "folds",
+                 o.folds, "0, or from 2 to 100");
   // Options also come from receipts, which anybody may have written.
   require_option(o.audit.replicates >= 1 && o.audit.replicates <= 1000000, "debias",
                  "replicates", o.audit.replicates, "from 1 to 1000000");

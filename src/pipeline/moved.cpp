@@ -48,11 +48,12 @@ double flip_gap(const PairScores& s, Index i) {
 // The flip gap of an attribute that is not repaired: the mean over all values, and from the
 // reference to the largest other group, which is what the screen shows.
 void gaps_moved(const Model& before, const Model& after, const Study& study, std::size_t a,
-                const AuditOptions& options, const Exec& exec,
+                const AuditOptions& options, const Exec& exec, const FoldModels* folds,
                 std::vector<MeasureMove>& moves) {
   const StudyPairs pairs = make_flip_pairs(before, study, a, {});
   const PairScores was = score_pairs(before, study, pairs, exec);
-  const PairScores is = score_pairs(after, study, pairs, exec);
+  const PairScores is = folds == nullptr ? score_pairs(after, study, pairs, exec)
+                                         : score_pairs(*folds, study, pairs, exec);
   const auto add = [&](const Vector& old_gaps, const Vector& new_gaps,
                        const std::string& about) {
     Matrix statistics(old_gaps.size(), 3);
@@ -191,16 +192,17 @@ std::vector<InputMove> inputs_moved(const Model& before, const Model& after) {
 
 Moved what_moved(const Model& before, const Model& after, const Study& study,
                  const std::vector<std::string>& repaired, const AuditOptions& options,
-                 const Exec& exec) {
+                 const Exec& exec, const FoldModels* folds) {
   Moved moved;
   const Scored was = score(before, study, {}, exec);
-  const Scored is = score(after, study, {}, exec);
+  const Scored is =
+      folds == nullptr ? score(after, study, {}, exec) : score(*folds, study, exec);
   moved.groups = decisions_moved(was, is, study);
   for (std::size_t a = 0; a < study.attributes.size(); ++a) {
     const bool target = std::find(repaired.begin(), repaired.end(),
                                   study.attributes[a].name) != repaired.end();
     if (!target && study.reads[a] == Reads::yes && study.attributes[a].flips())
-      gaps_moved(before, after, study, a, options, exec, moved.measures);
+      gaps_moved(before, after, study, a, options, exec, folds, moved.measures);
     differences_moved(was, is, study, a, options, exec, moved.measures);
     auc_moved(was, is, study.attributes[a], moved.measures);
   }

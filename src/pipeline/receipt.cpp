@@ -74,7 +74,7 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
   const JsonReader model(object, path.string() + ", model");
   receipt.sha256_before = model.text("sha256_before");
   receipt.sha256_after = model.text("sha256_after");
-  if (json["schema"] == 2) receipt.model_files = read_model_files(model);
+  if (model.has("files")) receipt.model_files = read_model_files(model);
   return receipt;
 }
 

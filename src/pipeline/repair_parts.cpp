@@ -46,16 +46,19 @@ std::vector<std::size_t> repair_list(const Study& study, const Task& task,
   return list;
 }
 
+void require_rows(const Study& study, const std::vector<Index>& rows) {
+  if (std::ssize(rows) >= kFewestRows) return;
+  throw Error(ErrorKind::bad_data,
+              fmt::format("{}: {} rows are too few to edit and to choose on", study.source,
+                          rows.size()),
+              fmt::format("give at least {} labelled rows to each part", kFewestRows));
+}
+
 StudyPart make_part(const Model& model, const Study& study, const Task& task,
                     std::vector<Index> rows, const std::vector<std::size_t>& repaired,
                     const Exec& exec) {
   StudyPart part{.study = &study, .rows = std::move(rows), .pairs = {}};
-  if (static_cast<Index>(part.rows.size()) < kFewestRows) {
-    throw Error(ErrorKind::bad_data,
-                fmt::format("{}: {} rows are too few to edit and to choose on",
-                            study.source, part.rows.size()),
-                fmt::format("give at least {} labelled rows to each part", kFewestRows));
-  }
+  require_rows(study, part.rows);
   auto all = make_pairs(model, study, task, part.rows, exec);
   for (const std::size_t a : repaired) {
     if (is_match(task.attributes[a])) {  // rows are fitted here: no pair is scored
@@ -77,15 +80,23 @@ std::vector<Index> all_rows(const Study& study) {
   return rows;
 }
 
-// Edit and hold-out rows: stratified by label and the first repaired attribute.
+std::vector<Part> fold_shares(Index folds) {
+  std::vector<Part> shares;
+  for (Index k = 0; k < folds; ++k)
+    shares.push_back({fmt::format("fold {}", k), 1 / static_cast<double>(folds)});
+  return shares;
+}
+
+// Edit and hold-out rows, or folds: stratified by label and the first repaired attribute.
+// Every row is in one of them.
 std::vector<std::vector<Index>> split_study(const Study& study, std::size_t attribute,
-                                            double share, std::uint64_t seed) {
+                                            const std::vector<Part>& parts,
+                                            std::uint64_t seed) {
   const Attribute& a = study.attributes[attribute];
   const auto values = static_cast<std::int32_t>(a.values.size()) + 1;
   std::vector<std::int32_t> stratum;
   for (std::size_t i = 0; i < study.y.size(); ++i)
     stratum.push_back(study.y[i] * values + a.code[i] + 1);
-  const std::vector<Part> parts = {{"edit", 1 - share}, {"holdout", share}};
   return split_rows(stratum, parts, seed);
 }
 
@@ -182,19 +193,26 @@ RepairParts::RepairParts(const Model& model, RepairTables tables,
   }
   if (tables.test) test = study(*tables.test, tables.test_sha256);
   repaired = repair_list(data, model.task, options);
-  std::vector<Index> edit_rows, holdout_rows;
+  const auto part = [&](const Study& study, std::vector<Index> rows) {
+    return make_part(model, study, model.task, std::move(rows), repaired, exec);
+  };
+  std::vector<std::vector<Index>> folds;
   if (own_holdout) {
-    edit_rows = all_rows(data);
-    holdout_rows = all_rows(*own_holdout);
+    edit = part(data, all_rows(data));
+    holdout = part(*own_holdout, all_rows(*own_holdout));
+  } else if (options.folds > 0) {
+    folds = split_study(data, repaired[0], fold_shares(options.folds), exec.seed);
+    for (const std::vector<Index>& fold : folds) require_rows(data, fold);
+    holdout = edit = part(data, all_rows(data));
   } else {
-    auto parts = split_study(data, repaired[0], options.holdout_share, exec.seed);
-    edit_rows = std::move(parts[0]);
-    holdout_rows = std::move(parts[1]);
+    const std::vector<Part> shares = {{"edit", 1 - options.holdout_share},
+                                      {"holdout", options.holdout_share}};
+    auto rows = split_study(data, repaired[0], shares, exec.seed);
+    edit = part(data, std::move(rows[0]));
+    holdout = part(data, std::move(rows[1]));
   }
-  edit = make_part(model, data, model.task, std::move(edit_rows), repaired, exec);
-  holdout = make_part(model, own_holdout ? *own_holdout : data, model.task,
-                      std::move(holdout_rows), repaired, exec);
   problem = head_problem(model, edit, &holdout, train ? &*train : nullptr, repaired);
+  problem.folds = std::move(folds);
 }
 
 Study RepairParts::holdout_study(const Model& model, const Exec& exec) const {

@@ -6,20 +6,27 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "fmd/repair/choice.h"
 #include "fmd/repair/controls.h"
 #include "fmd/unlearn/simple.h"
 #include "fmd/unlearn/solve.h"
 #include "repair/gap_penalties.h"
+#include "repair/group_targets.h"
 #include "repair/match_candidates.h"
 #include "repair/network_candidates.h"
 #include "repair/newton_candidates.h"
+#include "repair/shared_fit.h"
 
 namespace fmd {
 namespace {
 
-std::vector<double> path_grid(const Path& path, const RepairOptions& options) {
-  std::vector<double> grid = path_lambdas(path, options.points);
+std::vector<double> path_grid(const Path& path, const RepairOptions& options,
+                              const SharedFit& shared) {
+  std::vector<double> grid;
+  for (const Candidate& one : shared.wanted) grid.push_back(one.lambda);
+  if (!shared.empty()) return grid;
+  grid = path_lambdas(path, options.points);
   const std::optional<double>& at = options.at.lambda;
   if (at && std::find(grid.begin(), grid.end(), *at) == grid.end()) grid.push_back(*at);
   std::sort(grid.begin(), grid.end());
@@ -28,13 +35,15 @@ std::vector<double> path_grid(const Path& path, const RepairOptions& options) {
 
 // The points of the trade-off path of a linear head.
 Candidates linear_path(const HeadProblem& problem, const RepairOptions& options,
-                       const Exec& exec) {
+                       const SharedFit& shared, const Exec& exec) {
   const bool from_train = hessian_from_train(problem, options);
   const Rows rows = from_train ? problem.train->rows : problem.edit.rows;
   Candidates candidates;
-  candidates.path = make_path(*problem.head->as_linear(), rows, problem.edit.pairs,
-                              problem.theta, {.l2 = problem.l2}, exec);
-  for (const double lambda : path_grid(candidates.path, options)) {
+  candidates.path = shared.path != nullptr
+                        ? *shared.path
+                        : make_path(*problem.head->as_linear(), rows, problem.edit.pairs,
+                                    problem.theta, {.l2 = problem.l2}, exec);
+  for (const double lambda : path_grid(candidates.path, options, shared)) {
     Candidate candidate;
     candidate.lambda = lambda;
     candidate.kind = to_string(RepairMethod::path);
@@ -55,29 +64,31 @@ Candidates linear_path(const HeadProblem& problem, const RepairOptions& options,
 }
 
 Candidates path_candidates(const HeadProblem& problem, const RepairOptions& options,
-                           const Exec& exec) {
+                           const SharedFit& shared, const Exec& exec) {
   if (!problem.head->linear())
     throw Error(ErrorKind::unsupported,
                 "debias: method path does not work on two or more layers of a network",
                 "use --method solve, or --layers 1");
-  return linear_path(problem, options, exec);
+  return linear_path(problem, options, shared, exec);
 }
 
 // Refines every point of the path to the minimum of J, not only the chosen one: so
 // `--at lambda=X` gives the same model as the one whose figures are in the path file. The
 // solve starts from the path's point plus an offset: how far the last solve ended from
-// its own point.
+// its own point. Without a fold this is nearly the offset of the fit on all rows.
 Candidates solve_candidates(const HeadProblem& problem, const RepairOptions& options,
-                            const Exec& exec) {
-  if (!problem.head->linear()) return network_candidates(problem, options, exec);
-  Candidates candidates = linear_path(problem, options, exec);
+                            const SharedFit& shared, const Exec& exec) {
+  if (!problem.head->linear()) return network_candidates(problem, options, shared, exec);
+  Candidates candidates = linear_path(problem, options, shared, exec);
   SolveOptions how = solve_options(problem, options);
   Vector offset = Vector::Zero(problem.theta.size());
   Index done = 0;
   for (Candidate& candidate : candidates.all) {
     exec.report("repairing", done++, static_cast<Index>(candidates.all.size()));
     how.lambda = candidate.lambda;
-    const Vector seed = candidate.theta;
+    Vector seed = candidate.theta;
+    if (!shared.empty())
+      seed += shared.wanted[at(done - 1)].theta - shared.whole->path.theta(how.lambda);
     const SolveResult solved = solve(*problem.head, problem.theta, problem.edit.rows,
                                      problem.edit.pairs, how, exec, seed + offset);
     candidate.theta = solved.theta;
@@ -91,7 +102,7 @@ Candidates solve_candidates(const HeadProblem& problem, const RepairOptions& opt
 }
 
 Candidates average_candidate(const HeadProblem& problem, const RepairOptions&,
-                             const Exec& exec) {
+                             const SharedFit&, const Exec& exec) {
   Candidate candidate;
   candidate.lambda = std::numeric_limits<double>::infinity();
   candidate.kind = to_string(RepairMethod::average_column);
@@ -112,7 +123,8 @@ Candidates average_candidate(const HeadProblem& problem, const RepairOptions&,
 // and compare then offer it.
 struct MethodEntry {
   RepairMethodInfo info;
-  Candidates (*make)(const HeadProblem&, const RepairOptions&, const Exec&);
+  Candidates (*make)(const HeadProblem&, const RepairOptions&, const SharedFit&,
+                     const Exec&);
 };
 
 constexpr MethodEntry kMethods[] = {
@@ -131,10 +143,14 @@ constexpr MethodEntry kMethods[] = {
 };
 
 Candidates method_candidates(const HeadProblem& problem, const RepairOptions& options,
-                             const Exec& exec) {
-  if (repairs_matched(problem, options)) return match_candidates(problem, options, exec);
+                             const SharedFit& shared, const Exec& exec) {
+  if (repairs_matched(problem, options))
+    return match_candidates(problem, options, shared, exec);
+  if (targets_group_gap(options))
+    return group_target_candidates(problem, options, shared, exec);
   for (const MethodEntry& entry : kMethods)
-    if (entry.info.method == options.method) return entry.make(problem, options, exec);
+    if (entry.info.method == options.method)
+      return entry.make(problem, options, shared, exec);
   throw Error(ErrorKind::bad_option,
               fmt::format("debias: there is no method {}", to_string(options.method)));
 }
@@ -152,7 +168,16 @@ const std::vector<RepairMethodInfo>& repair_methods() {
 
 Candidates make_candidates(const HeadProblem& problem, const RepairOptions& options,
                            const Exec& exec) {
-  Candidates candidates = method_candidates(problem, options, exec);
+  return make_shared_candidates(problem, options, {}, exec);
+}
+
+}  // namespace fmd
+
+namespace fmd::internal {
+
+Candidates make_shared_candidates(const HeadProblem& problem, const RepairOptions& options,
+                                  const SharedFit& shared, const Exec& exec) {
+  Candidates candidates = method_candidates(problem, options, shared, exec);
   if (options.keep_rate) {
     const double rate = favorable_rate(problem, problem.theta, problem.edit, exec);
     for (Candidate& candidate : candidates.all)
@@ -161,4 +186,4 @@ Candidates make_candidates(const HeadProblem& problem, const RepairOptions& opti
   return candidates;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

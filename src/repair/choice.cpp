@@ -1,93 +1,24 @@
 #include "fmd/repair/choice.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "core/check.h"
-#include "fmd/metrics/head_scores.h"
-#include "repair/odds.h"
+#include "core/index.h"
+#include "repair/cross_fit.h"
+#include "repair/group_targets.h"
+#include "repair/measure.h"
 
 namespace fmd {
 namespace {
-
-// Whether each row is answered correctly, and the chosen gap of each unit for every
-// repaired attribute. On matched pairs the favourable score of each row stands in place
-// of the gap.
-struct OnHoldout {
-  Vector correct;
-  std::vector<Vector> gaps;
-  double log_loss = kUndefined;
-};
-
-OnHoldout measure(const HeadProblem& problem, const Vector& theta, const std::string& name,
-                  const Exec& exec) {
-  const HeadPart& part = problem.holdout;
-  const Scored scored = score_rows(*problem.head, theta, part.rows, problem.threshold,
-                                   problem.favorable, exec);
-  OnHoldout out;
-  out.correct.resize(scored.rows());
-  for (Index i = 0; i < scored.rows(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    out.correct[i] = scored.decision[at] == scored.y[at] ? 1 : 0;
-  }
-  out.log_loss = log_loss(scored);
-  for (const PairSet& pairs : part.pairs)
-    out.gaps.push_back(
-        name == kOddsMeasure
-            ? Vector(scored.p.col(scored.favorable))
-            : unit_gaps(score_pairs(*problem.head, theta, pairs, problem.threshold, exec),
-                        name));
-  return out;
-}
-
-Interval mean_interval(const Vector& column, const Matrix& sums, Index at,
-                       double confidence) {
-  const double n = static_cast<double>(column.size());
-  std::vector<double> replicates(static_cast<std::size_t>(sums.rows()));
-  for (Index r = 0; r < sums.rows(); ++r)
-    replicates[static_cast<std::size_t>(r)] = sums(r, at) / n;
-  return percentile(column.mean(), std::move(replicates), confidence);
-}
-
-// Value of each candidate's column, and its paired change against the original's. One
-// bootstrap serves all candidates, so that they are compared on the same draws.
-CandidateIntervals bootstrap_columns(const Vector& before, const std::vector<Vector>& after,
-                                     const IntervalOptions& options, const Exec& exec) {
-  const Index count = static_cast<Index>(after.size());
-  Matrix statistics(before.size(), 2 * count);
-  for (Index k = 0; k < count; ++k) {
-    statistics.col(2 * k) = after[static_cast<std::size_t>(k)];
-    statistics.col(2 * k + 1) = after[static_cast<std::size_t>(k)] - before;
-  }
-  const Matrix sums = bootstrap_sums(statistics, options.replicates, exec);
-  CandidateIntervals out;
-  for (Index k = 0; k < count; ++k) {
-    out.value.push_back(
-        mean_interval(statistics.col(2 * k), sums, 2 * k, options.confidence));
-    out.change.push_back(
-        mean_interval(statistics.col(2 * k + 1), sums, 2 * k + 1, options.confidence));
-  }
-  return out;
-}
 
 double mean_bias(const Candidate& candidate) {
   double sum = 0;
   for (const Interval& bias : candidate.bias) sum += bias.value;
   return sum / static_cast<double>(candidate.bias.size());
-}
-
-Verdict judge_target(const Candidate& candidate, const HeadProblem& problem,
-                     const Limit& target) {
-  Verdict verdict = Verdict::pass;
-  for (std::size_t k = 0; k < problem.repaired.size(); ++k) {
-    const std::string& name = problem.group(problem.holdout, k).name;
-    if (!target.attribute.empty() && target.attribute != name) continue;
-    const Verdict one = judge(candidate.bias[k], target.value);
-    if (one == Verdict::fail) verdict = Verdict::fail;
-    if (one == Verdict::unclear && verdict == Verdict::pass) verdict = Verdict::unclear;
-  }
-  return verdict;
 }
 
 bool is_at(const Candidate& candidate, const CandidateAt& at) {
@@ -128,65 +59,163 @@ int choose(std::span<const ChoiceFigures> candidates, std::span<const RuleStep> 
 void measure_candidates(const HeadProblem& problem, const RepairOptions& options,
                         const IntervalOptions& intervals, const Exec& exec,
                         std::vector<Candidate>& candidates) {
-  const bool matched = repairs_matched(problem, options);
-  const std::string name = chosen_measure(options, matched);
-  const OnHoldout before = measure(problem, problem.theta, name, exec);
-  std::vector<Vector> correct;
-  std::vector<std::vector<Vector>> gaps(problem.repaired.size());
-  for (Candidate& candidate : candidates) {
-    OnHoldout after = measure(problem, candidate.theta, name, exec);
-    candidate.log_loss = after.log_loss;
-    correct.push_back(std::move(after.correct));
-    for (std::size_t a = 0; a < gaps.size(); ++a)
-      gaps[a].push_back(std::move(after.gaps[a]));
-  }
-  const CandidateIntervals accuracy =
-      bootstrap_columns(before.correct, correct, intervals, exec);
-  for (std::size_t k = 0; k < candidates.size(); ++k) {
-    candidates[k].accuracy = accuracy.value[k];
-    candidates[k].accuracy_change = accuracy.change[k];
-    candidates[k].lowers_bias = true;
-  }
-  for (std::size_t a = 0; a < gaps.size(); ++a) {
-    const CandidateIntervals bias =
-        matched ? odds_intervals(problem, a, before.gaps[a], gaps[a], intervals, exec)
-                : bootstrap_columns(before.gaps[a], gaps[a], intervals, exec);
-    for (std::size_t k = 0; k < candidates.size(); ++k) {
-      candidates[k].bias.push_back(bias.value[k]);
-      candidates[k].bias_change.push_back(bias.change[k]);
-      if (!(bias.change[k].high < 0)) candidates[k].lowers_bias = false;
-    }
-  }
-  if (!options.target) return;
-  for (Candidate& candidate : candidates)
-    candidate.target = judge_target(candidate, problem, *options.target);
+  const std::string name = chosen_measure(options, repairs_matched(problem, options));
+  std::vector<ChoiceAnswers> after;
+  for (const Candidate& candidate : candidates)
+    after.push_back(answers(problem, candidate.theta, name, exec));
+  add_figures(problem, options, intervals, answers(problem, problem.theta, name, exec),
+              after, exec, candidates);
+}
+
+Budget budget_of(const Candidate& candidate, const RepairOptions& options) {
+  if (options.target || options.at.any()) return Budget::none;
+  if (candidate.most_loss <= options.max_accuracy_loss) return Budget::proven;
+  return candidate.accuracy_change.value >= -options.max_accuracy_loss ? Budget::not_proven
+                                                                       : Budget::exceeded;
 }
 
 int choose(const std::vector<Candidate>& candidates, const RepairOptions& options) {
-  RuleStep step, any;
+  RuleStep step, unproven, any;
   std::vector<ChoiceFigures> figures;
   for (const Candidate& one : candidates) {
+    const Budget budget = budget_of(one, options);
     figures.push_back({one.accuracy.value, mean_bias(one)});
     any.eligible.push_back(true);
+    unproven.eligible.push_back(one.lowers_bias && budget == Budget::not_proven);
     step.eligible.push_back(options.at.any()
                                 ? is_at(one, options.at)
-                                : one.lowers_bias &&
+                                : one.lowers_bias && one.keeps_flips &&
                                       (options.target ? one.target == Verdict::pass
-                                                      : one.accuracy_change.value >=
-                                                            -options.max_accuracy_loss));
+                                                      : budget == Budget::proven));
   }
-  any.order = step.order = {Prefer::less_bias};
+  any.order = unproven.order = step.order = {Prefer::less_bias};
   if (options.target && !options.at.any())
     step.order = {Prefer::accuracy, Prefer::less_bias};
   std::vector<RuleStep> rule = {std::move(step)};
+  if (!options.strict) rule.push_back(std::move(unproven));
   if (options.best_effort && !options.at.any()) rule.push_back(std::move(any));
   return choose(figures, rule);
+}
+
+namespace {
+
+// Networks take long to fit: so many places along their grid are cross-fitted at first.
+constexpr std::size_t kFirstLambdas = 8;
+
+// Positions that are spread evenly over `count` and hold both ends, and the one asked for.
+std::vector<std::size_t> spread(const std::vector<Candidate>& all,
+                                const RepairOptions& options) {
+  std::vector<std::size_t> positions;
+  const std::size_t last = all.size() - 1, most = std::min(last, kFirstLambdas - 1);
+  for (std::size_t i = 0; i <= most; ++i)
+    positions.push_back(most == 0 ? 0 : (i * last + most / 2) / most);
+  if (!options.at.any()) return positions;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (is_at(all[i], options.at)) return {i};
+  return positions;
+}
+
+// Candidates are fitted without each fold and measured on the folds.
+class CrossFittedChoice {
+ public:
+  CrossFittedChoice(const HeadProblem& problem, const RepairOptions& options,
+                    const IntervalOptions& intervals, const Exec& exec)
+      : problem_(problem),
+        options_(options),
+        intervals_(intervals),
+        exec_(exec),
+        name_(chosen_measure(options, repairs_matched(problem, options))),
+        whole_(make_candidates(problem, options, exec)),
+        fit_(problem, options, whole_, exec),
+        before_(answers(problem, problem.theta, name_, exec)),
+        after_(whole_.all.size()) {}
+
+  RepairChoice run() {
+    const bool refines = !problem_.head->linear() && whole_.all.size() > kFirstLambdas &&
+                         std::isfinite(whole_.all[0].lambda);
+    if (refines) {
+      add(spread(whole_.all, options_));
+      add(around(chosen()));
+    } else {
+      std::vector<std::size_t> all(whole_.all.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      add(all);
+    }
+    const int place = chosen();
+    RepairChoice choice;
+    choice.chosen = place;
+    if (place >= 0)
+      for (std::size_t k = 0; k < fit_.folds(); ++k)
+        choice.without_fold.push_back(fit_.theta(k, measured_[at(place)]));
+    choice.candidates = std::move(whole_);
+    choice.candidates.all = std::move(figures_);
+    return choice;
+  }
+
+ private:
+  void add(const std::vector<std::size_t>& positions) {
+    if (positions.empty()) return;
+    fit_.fit(positions, exec_);
+    for (const std::size_t i : positions)
+      after_[i] = answers(problem_, fit_, i, name_, exec_);
+    measured_.insert(measured_.end(), positions.begin(), positions.end());
+    std::sort(measured_.begin(), measured_.end());
+    figures_.clear();
+    std::vector<ChoiceAnswers> after;
+    for (const std::size_t i : measured_) {
+      figures_.push_back(whole_.all[i]);
+      after.push_back(after_[i]);
+    }
+    add_figures(problem_, options_, intervals_, before_, after, exec_, figures_);
+  }
+
+  [[nodiscard]] int chosen() const { return choose(figures_, options_); }
+
+  // The positions between the neighbours of a measured one.
+  [[nodiscard]] std::vector<std::size_t> around(int place) const {
+    std::vector<std::size_t> more;
+    if (place < 0 || options_.at.any()) return more;
+    const std::size_t k = at(place);
+    const std::size_t from = measured_[k == 0 ? 0 : k - 1];
+    const std::size_t to = measured_[std::min(k + 1, measured_.size() - 1)];
+    for (std::size_t i = from + 1; i < to; ++i)
+      if (i != measured_[k]) more.push_back(i);
+    return more;
+  }
+
+  const HeadProblem& problem_;
+  const RepairOptions& options_;
+  const IntervalOptions& intervals_;
+  const Exec& exec_;
+  std::string name_;
+  Candidates whole_;
+  CrossFit fit_;
+  ChoiceAnswers before_;
+  std::vector<ChoiceAnswers> after_;   // by position in whole_
+  std::vector<std::size_t> measured_;  // positions, ascending
+  std::vector<Candidate> figures_;     // of these
+};
+
+}  // namespace
+
+RepairChoice choose_repair(const HeadProblem& problem, const RepairOptions& options,
+                           const IntervalOptions& intervals, const Exec& exec) {
+  if (!problem.folds.empty())
+    return CrossFittedChoice(problem, options, intervals, exec).run();
+  RepairChoice choice;
+  choice.candidates = make_candidates(problem, options, exec);
+  measure_candidates(problem, options, intervals, exec, choice.candidates.all);
+  choice.chosen = choose(choice.candidates.all, options);
+  return choice;
 }
 
 std::string rule_in_words(const RepairOptions& options, bool matched) {
   if (options.at.any()) return to_string(options.at) + " as asked for";
   if (options.target)
-    return fmt::format("most accuracy with {}", to_string(*options.target));
+    return fmt::format("most accuracy with {}{}", to_string(*options.target),
+                       targets_group_gap(options) && !options.may_use_attribute
+                           ? " and no larger flip gap"
+                           : "");
   return fmt::format("least {} for at most {:g} {} of accuracy",
                      matched ? "gap of soft odds" : "flip gap",
                      100 * options.max_accuracy_loss,
@@ -205,9 +234,14 @@ bool repairs_matched(const HeadProblem& problem, const RepairOptions& options) {
   const bool odds = chosen_measure(options, matched > 0) == kOddsMeasure;
   if (matched == 0) {
     require_option(!odds, "debias", "target", kOddsMeasure,
-                   "co, co_tv or flip_rate where pairs are not matched");
-    require_option(!options.at.gamma && !options.at.mu, "debias", "at",
-                   to_string(options.at), "lambda, s or K where pairs are not matched");
+                   "co, co_tv, flip_rate or a gap of decisions between groups where pairs "
+                   "are not matched");
+    require_option(!targets_group_gap(options) || options.method == RepairMethod::solve,
+                   "debias", "method", to_string(options.method),
+                   "solve for a target on a group gap");
+    require_option((!options.at.gamma || targets_group_gap(options)) && !options.at.mu,
+                   "debias", "at", to_string(options.at),
+                   "lambda, s or K where pairs are not matched");
     return false;
   }
   if (matched < problem.repaired.size()) {

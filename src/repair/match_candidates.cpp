@@ -59,8 +59,10 @@ struct Weights {
   auto operator<=>(const Weights&) const = default;
 };
 
-std::vector<Weights> weights_grid(const RepairOptions& options) {
+std::vector<Weights> weights_grid(const RepairOptions& options, const SharedFit& shared) {
   std::vector<Weights> all;
+  for (const Candidate& one : shared.wanted) all.push_back({one.mu, one.gamma});
+  if (!shared.empty()) return all;
   for (const double mu : {0.001, 0.01, 0.1, 1.0, 10.0})
     for (const double gamma : {0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0})
       if (options.mu < 0 || mu == 0.001)
@@ -101,13 +103,13 @@ void require_cells(const HeadProblem& problem) {
 }  // namespace
 
 Candidates match_candidates(const HeadProblem& problem, const RepairOptions& options,
-                            const Exec& exec) {
+                            const SharedFit& shared, const Exec& exec) {
   require_cells(problem);
   const std::vector<PairSet> rows = {balanced_rows(problem)};
   Candidates candidates;
   candidates.solve = {.converged = true, .solver = "levenberg-marquardt"};
   candidates.hessian_source = "none";
-  const std::vector<Weights> all = weights_grid(options);
+  const std::vector<Weights> all = weights_grid(options, shared);
   Vector start = problem.theta;
   for (const Weights& weights : all) {
     exec.report("repairing", std::ssize(candidates.all), std::ssize(all));

@@ -2,6 +2,7 @@
 
 #include "core/internal.h"
 #include "fmd/repair/candidates.h"
+#include "repair/shared_fit.h"
 
 namespace fmd::internal {
 
@@ -12,6 +13,7 @@ namespace fmd::internal {
 // grid of mu and gamma. Throws Error(bad_data: a cell of label x value is empty;
 // bad_option: no favourable class).
 [[nodiscard]] Candidates match_candidates(const HeadProblem& problem,
-                                          const RepairOptions& options, const Exec& exec);
+                                          const RepairOptions& options,
+                                          const SharedFit& shared, const Exec& exec);
 
 }  // namespace fmd::internal

@@ -17,8 +17,10 @@ constexpr int kSteps = 12;
 constexpr double kMinFall = 1e-3;
 constexpr Index kAdamSteps = 400, kAdamBatch = 256;
 
-std::vector<double> lambda_grid(const RepairOptions& options) {
+std::vector<double> lambda_grid(const RepairOptions& options, const SharedFit& shared) {
   std::vector<double> grid;
+  for (const Candidate& one : shared.wanted) grid.push_back(one.lambda);
+  if (!shared.empty()) return grid;
   for (Index i = 0; i < options.points; ++i)
     grid.push_back(kLeastLambda *
                    std::pow(kMostLambda / kLeastLambda,
@@ -40,6 +42,25 @@ bool by_adam(const RepairOptions& options) {
          (options.optimizer == NetworkOptimizer::automatic && options.gaps.empty());
 }
 
+// Where the path stood, before it came to lambda, in an earlier fit without the same fold.
+// Null: nowhere, or another lambda of this fit is nearer.
+const Vector* next_fitted(const SharedFit& shared, double lambda, bool from_above) {
+  const Vector* near = nullptr;
+  double best = 0;
+  const auto nearer = [&](double other) {
+    return from_above ? other > lambda && (near == nullptr || other < best)
+                      : other < lambda && (near == nullptr || other > best);
+  };
+  for (const auto& [other, theta] : shared.fitted)
+    if (nearer(other)) {
+      near = theta;
+      best = other;
+    }
+  for (const Candidate& one : shared.wanted)
+    if (near != nullptr && nearer(one.lambda)) return nullptr;
+  return near;
+}
+
 }  // namespace
 
 SolveAdamOptions adam_options(std::span<const PairSet> sets) {
@@ -51,7 +72,7 @@ SolveAdamOptions adam_options(std::span<const PairSet> sets) {
 }
 
 Candidates network_candidates(const HeadProblem& problem, const RepairOptions& options,
-                              const Exec& exec) {
+                              const SharedFit& shared, const Exec& exec) {
   SolveOptions how = solve_options(problem, options);
   how.max_iterations = kSteps;
   how.min_fall = kMinFall;
@@ -62,7 +83,7 @@ Candidates network_candidates(const HeadProblem& problem, const RepairOptions& o
   InverseSummary& s = candidates.solve;
   s.converged = true;
   s.solver = minibatches ? "adam" : "levenberg-marquardt";
-  std::vector<double> grid = lambda_grid(options);
+  std::vector<double> grid = lambda_grid(options, shared);
   // Where the head reads the columns that are flipped, the far end of the path is known:
   // with the columns averaged no flip changes anything, on any row. Continuation from there
   // keeps what holds for every row. Paths that began at theta0 were tried on all layers of
@@ -73,6 +94,7 @@ Candidates network_candidates(const HeadProblem& problem, const RepairOptions& o
   Vector start = from_above ? column_averaged(problem, exec) : problem.theta;
   if (from_above) std::reverse(grid.begin(), grid.end());
   for (const double lambda : grid) {
+    if (const Vector* near = next_fitted(shared, lambda, from_above)) start = *near;
     exec.report("repairing", std::ssize(candidates.all), std::ssize(grid));
     how.lambda = lambda;
     const SolveResult solved =

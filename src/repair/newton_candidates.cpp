@@ -91,8 +91,16 @@ class StepCurvature {
     Matrix H = hessian(head, c, theta,
                        {.l2 = problem_.l2, .rows_in_mean = n_, .gauge = true}, exec);
     for (std::size_t a = 0; a < cbar_weight_.size(); ++a) {
+      // Weights are given for every row of the features; a row may stand in several pairs.
       Rows cbar = pairs()[a].cbar;
-      cbar.weight = cbar_weight_[a];
+      std::vector<float> weight(internal::at(cbar.X->rows()), 0);
+      for (Index i = 0; i < cbar.size(); ++i)
+        weight[internal::at(cbar.row(i))] += cbar_weight_[a][internal::at(i)];
+      std::vector<Index> rows;
+      for (std::size_t row = 0; row < weight.size(); ++row)
+        if (weight[row] > 0) rows.push_back(static_cast<Index>(row));
+      cbar.weight = weight;
+      cbar.subset = rows;
       H += hessian(head, cbar, theta, {.l2 = 0, .rows_in_mean = n_, .gauge = true}, exec);
     }
     return H;
@@ -105,7 +113,10 @@ class StepCurvature {
       std::vector<Rows> lists{factual()};
       for (const Index row : c_rows_) both_weight_.push_back(c_weight_[internal::at(row)]);
       for (std::size_t a = 0; a < cbar_weight_.size(); ++a) {
-        lists.push_back({.X = pairs()[a].cbar.X, .y = {}, .weight = {}, .subset = {}});
+        lists.push_back({.X = pairs()[a].cbar.X,
+                         .y = {},
+                         .weight = {},
+                         .subset = pairs()[a].cbar.subset});
         both_weight_.insert(both_weight_.end(), cbar_weight_[a].begin(),
                             cbar_weight_[a].end());
       }
@@ -170,8 +181,12 @@ InfluenceResult rank_rows(const HeadProblem& problem, const RepairOptions& optio
 }
 
 // 10, 30, 100, ... up to a tenth of the rows, and what was asked for.
-std::vector<Index> row_counts(Index rows, const RepairOptions& options) {
+std::vector<Index> row_counts(Index rows, const RepairOptions& options,
+                              const SharedFit& shared) {
   std::vector<Index> counts;
+  for (const Candidate& one : shared.wanted)
+    if (counts.empty() || counts.back() != one.K) counts.push_back(one.K);
+  if (!shared.empty()) return counts;
   if (options.newton.rows > 0) {
     counts.push_back(options.newton.rows);
   } else {
@@ -190,9 +205,11 @@ std::vector<Index> row_counts(Index rows, const RepairOptions& options) {
 }
 
 // At most `wanted`, fewer where there are not so many. A number that was asked for must
-// be reached.
-Index taken(Index wanted, Index available, const RepairOptions& options) {
-  const bool asked = options.newton.rows == wanted || options.at.rows == wanted;
+// be reached, though not without a fold.
+Index taken(Index wanted, Index available, const RepairOptions& options,
+            const SharedFit& shared) {
+  const bool asked =
+      shared.empty() && (options.newton.rows == wanted || options.at.rows == wanted);
   if (available > 0 && (wanted <= available || !asked)) return std::min(wanted, available);
   throw Error(ErrorKind::bad_data,
               fmt::format("{}: {} training rows raise the flip gap, {} are asked for",
@@ -201,7 +218,7 @@ Index taken(Index wanted, Index available, const RepairOptions& options) {
 }
 
 RowExchanges make_row_exchanges(const HeadProblem& problem, const RepairOptions& options,
-                                const Exec& exec) {
+                                const SharedFit& shared, const Exec& exec) {
   RowExchanges exchanges;
   if (options.method == RepairMethod::step) {
     exchanges.all.emplace_back();
@@ -210,13 +227,14 @@ RowExchanges make_row_exchanges(const HeadProblem& problem, const RepairOptions&
   const InfluenceResult ranked = rank_rows(problem, options, exec);
   exchanges.relative_gradient = ranked.relative_gradient;
   const Vector change = ranked.change.rowwise().mean();
-  const auto counts = row_counts(change.size(), options);
+  const auto counts = row_counts(change.size(), options, shared);
   const std::vector<Index> harmful =
       most_harmful({change.data(), static_cast<std::size_t>(change.size())}, counts.back());
   for (const Index count : counts) {
     RowExchange exchange;
-    exchange.K = taken(count, static_cast<Index>(harmful.size()), options);
-    if (!exchanges.all.empty() && exchanges.all.back().K == exchange.K) break;
+    exchange.K = taken(count, static_cast<Index>(harmful.size()), options, shared);
+    const bool same = !exchanges.all.empty() && exchanges.all.back().K == exchange.K;
+    if (same && shared.empty()) break;  // without a fold: one for each setting
     exchange.rows.assign(harmful.begin(), harmful.begin() + exchange.K);
     // The ranking decides which rows are in. Sums go in the file's order.
     std::sort(exchange.rows.begin(), exchange.rows.end());
@@ -233,8 +251,12 @@ constexpr int kBelowRemoval = 4;  // powers of 2 below 1/n that are tried
 
 // The scales that are tried: powers of 2 from well below 1/n, where a step is what removing
 // the rows would do, up to 1, the equations as printed.
-std::vector<double> scales(const RepairOptions& options, double n) {
+std::vector<double> scales(const RepairOptions& options, double n,
+                           const SharedFit& shared) {
   std::vector<double> all;
+  for (const Candidate& one : shared.wanted)
+    if (one.K == shared.wanted[0].K) all.push_back(one.s);
+  if (!shared.empty()) return all;
   const StepScale& scale = options.newton.scale;
   if (scale.kind == StepScale::Kind::chosen) {
     const int lowest = static_cast<int>(std::floor(-std::log2(n))) - kBelowRemoval;
@@ -260,13 +282,18 @@ void add_inverse(const InverseSummary& one, InverseSummary& all) {
 
 class Steps {
  public:
-  Steps(const HeadProblem& problem, const RepairOptions& options, const Exec& exec)
-      : problem_(problem), options_(options), exec_(exec), curvature_(problem, options) {}
+  Steps(const HeadProblem& problem, const RepairOptions& options, const SharedFit& shared,
+        const Exec& exec)
+      : problem_(problem),
+        options_(options),
+        shared_(shared),
+        exec_(exec),
+        curvature_(problem, options) {}
 
   Candidates run() {
-    const RowExchanges exchanges = make_row_exchanges(problem_, options_, exec_);
+    const RowExchanges exchanges = make_row_exchanges(problem_, options_, shared_, exec_);
     candidates_.relative_gradient = exchanges.relative_gradient;
-    const std::vector<double> all = scales(options_, curvature_.rows());
+    const std::vector<double> all = scales(options_, curvature_.rows(), shared_);
     candidates_.solve.converged = true;
     first_ = curvature_.at(problem_.theta, exec_);
     Index done = 0;
@@ -311,6 +338,7 @@ class Steps {
 
   const HeadProblem& problem_;
   const RepairOptions& options_;
+  const SharedFit& shared_;
   const Exec& exec_;
   StepCurvature curvature_;
   std::unique_ptr<InverseHessian> first_;
@@ -324,8 +352,8 @@ bool hessian_from_train(const HeadProblem& problem, const RepairOptions& options
 }
 
 Candidates newton_candidates(const HeadProblem& problem, const RepairOptions& options,
-                             const Exec& exec) {
-  return Steps(problem, options, exec).run();
+                             const SharedFit& shared, const Exec& exec) {
+  return Steps(problem, options, shared, exec).run();
 }
 
 }  // namespace fmd::internal

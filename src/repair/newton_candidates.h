@@ -2,6 +2,7 @@
 
 #include "core/internal.h"
 #include "fmd/repair/candidates.h"
+#include "repair/shared_fit.h"
 
 namespace fmd::internal {
 
@@ -10,7 +11,8 @@ namespace fmd::internal {
 // s. With refresh > 1 both are computed again before each of the steps. Throws
 // Error(bad_data) when fewer rows than asked for raise the flip gap.
 [[nodiscard]] Candidates newton_candidates(const HeadProblem& problem,
-                                           const RepairOptions& options, const Exec& exec);
+                                           const RepairOptions& options,
+                                           const SharedFit& shared, const Exec& exec);
 
 // True: H comes from the training rows. False: from the rows of the edit part.
 [[nodiscard]] bool hessian_from_train(const HeadProblem& problem,

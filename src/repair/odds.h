@@ -8,6 +8,10 @@
 
 namespace fmd::internal {
 
+// Which labels a gap between groups looks at: all together, the favourable ones, or both
+// kinds apart, the wider one.
+enum class GapLabels { together, favorable, both };
+
 // A figure of each candidate, and its paired change against the original.
 struct CandidateIntervals {
   std::vector<Interval> value, change;
@@ -22,11 +26,13 @@ struct LargeGroups {
 
 // The larger of the gaps of mean favourable scores between large groups of a repaired
 // attribute, among rows with a favourable label and among the others (equalized odds on
-// soft scores; the largest difference of any two groups), on the hold-out. before, after:
-// p(favourable) of each row. One bootstrap for all candidates.
+// soft scores; the largest difference of any two groups), on the hold-out; or the gap of
+// other labels. before, after: p(favourable) of each row, or 1 where it is decided. One
+// bootstrap for all candidates.
 [[nodiscard]] CandidateIntervals odds_intervals(const HeadProblem& problem,
                                                 std::size_t repaired, const Vector& before,
                                                 const std::vector<Vector>& after,
+                                                GapLabels labels,
                                                 const IntervalOptions& options,
                                                 const Exec& exec);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/names.h"
+#include "repair/group_targets.h"
 
 namespace fmd {
 namespace {
@@ -172,6 +173,8 @@ void validate(const RepairOptions& o, bool has_train) {
                  "optimizer", to_string(o.optimizer), "lm when gap is given");
   require_option(o.max_accuracy_loss >= 0 && o.max_accuracy_loss <= 1, "debias",
                  "max_accuracy_loss", o.max_accuracy_loss, "from 0 to 1");
+  require_option(o.risk > 0 && o.risk <= 0.5, "debias", "risk", o.risk,
+                 "above 0 and at most .5");
   // Options also come from receipts, which anybody may have written.
   require_option(o.points >= 2 && o.points <= 10000, "debias", "points", o.points,
                  "from 2 to 10000");
@@ -182,11 +185,11 @@ void validate(const RepairOptions& o, bool has_train) {
   if (o.hessian == HessianRows::train && !has_train) require_train(o);
   if (o.target) {
     const auto& m = o.target->measure;
-    const bool ok =
-        m == "co" || m == "co_tv" || m == "flip_rate" || m == "equalized_odds_soft";
-    require_option(
-        ok, "debias", "target", m,
-        "a limit on co, co_tv or flip_rate (on matched pairs: equalized_odds_soft)");
+    const bool ok = m == "co" || m == "co_tv" || m == "flip_rate" ||
+                    m == "equalized_odds_soft" || is_group_gap(m);
+    require_option(ok, "debias", "target", m,
+                   "a limit on co, co_tv, flip_rate, demographic_parity, equal_opportunity "
+                   "or equalized_odds (on matched pairs: equalized_odds_soft)");
   }
   const bool plain = o.gaps.empty() && o.fit == 0;
   require_option(plain || o.method == RepairMethod::solve, "debias", "method",

@@ -97,6 +97,8 @@ std::string compare_json(const CompareReport& r, const RunNote& run) {
       {"replicates", r.replicates},
       {"seed", r.seed},
       {"methods", methods},
+      {"best", text_or_null(r.best)},
+      {"dropping_the_column", dropped_json(r.dropped)},
       {"run",
        {{"date", run.date},
         {"seconds", run.seconds},
@@ -198,6 +200,8 @@ void add_notes(const CompareReport& r, SheetSection& s) {
     note(
         "Methods that give only decisions have the flip gap of their decisions: a changed "
         "decision counts 1.");
+  if (const std::string words = dropped_column_words(r.dropped, r.best); !words.empty())
+    note(words);
   if (r.optimistic) note("Rows of DATA were used in training: figures are optimistic.");
   for (const ComparedMethod& m : r.methods)
     if (!m.reason.empty()) note(fmt::format("{} was left out: {}.", m.name, m.reason));

@@ -47,6 +47,12 @@ Json measures_json(const AuditReport& audit) {
 namespace fmd {
 namespace {
 
+const char* rule_word(Verdict verdict) {
+  return verdict == Verdict::pass   ? "kept"
+         : verdict == Verdict::fail ? "missed"
+                                    : "unclear";
+}
+
 Json data_json(const std::vector<DataNote>& notes) {
   Json all = Json::array();
   for (const DataNote& note : notes) {
@@ -82,6 +88,7 @@ Json candidate_json(const Candidate& candidate, const std::vector<std::string>& 
   json["kind"] = candidate.kind;
   json["accuracy"] = interval_json(candidate.accuracy);
   json["accuracy_change"] = interval_json(candidate.accuracy_change);
+  json["most_loss"] = number(candidate.most_loss);
   json["log_loss"] = number(candidate.log_loss);
   Json measures;
   for (std::size_t a = 0; a < repaired.size(); ++a) {
@@ -135,7 +142,11 @@ Json moved_json(const Moved& moved) {
 }
 
 Json chosen_json(const DebiasReport& r) {
-  Json json = {{"rule", r.rule}, {"candidates", r.candidates.size()}};
+  Json json = {
+      {"rule", r.rule},
+      {"candidates", r.candidates.size()},
+      {"risk", r.risk},
+      {"budget", r.budget == Budget::none ? Json(nullptr) : Json(to_string(r.budget))}};
   if (r.chosen >= 0) {
     const Candidate& candidate = r.candidates[static_cast<std::size_t>(r.chosen)];
     json.update(key_json(candidate));
@@ -197,16 +208,32 @@ Json attribute_use_json(const DebiasReport& r) {
   return all;
 }
 
+std::string aim_words(const std::string& measure) {
+  if (measure == "equalized_odds_soft") return "gap of soft odds";
+  const bool groups = measure == "demographic_parity" || measure == "equal_opportunity" ||
+                      measure == "equalized_odds";
+  return groups ? measure + " gap" : "flip gap";
+}
+
+Json rule_on_test(const DebiasReport& r) {
+  if (r.on_test == Verdict::none) return nullptr;
+  return std::string(rule_word(r.on_test)) + " on test";
+}
+
+const char* figures_from(const DebiasReport& r) {
+  if (!r.test.empty()) return "test";
+  return r.folds > 0 ? "cross-fitted on the rows used for the choice"
+                     : "hold-out, used for the choice";
+}
+
 }  // namespace
 
 std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   Json json;
-  json["schema"] = r.model_files.empty() ? 1 : 2;
+  json["schema"] = 2;
   json["kind"] = "fmd receipt";
-  json["says"] =
-      fmt::format("repaired for the {} of {} on {}",
-                  r.measure == "equalized_odds_soft" ? "gap of soft odds" : "flip gap",
-                  fmt::join(r.repaired, ", "), r.data[0].name);
+  json["says"] = fmt::format("repaired for the {} of {} on {}", aim_words(r.measure),
+                             fmt::join(r.repaired, ", "), r.data[0].name);
   json["model"] = {{"name", r.model},
                    {"out", r.out},
                    {"sha256_before", r.model_sha256},
@@ -218,11 +245,13 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["data"] = data_json(r.data);
   json["rows"] = {
       {"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
+  json["folds"] = r.folds;
   json["optimistic"] = r.optimistic;
   json["task"] = Json::parse(to_json(r.task));
   json["repaired"] = r.repaired;
   json["options"] = Json::parse(r.options);
   json["chosen"] = chosen_json(r);
+  json["rule"] = rule_on_test(r);
   json["solve"] = solve_json(r);
   if (r.leaves)
     json["leaves"] = {{"changed", r.leaves->changed},
@@ -236,8 +265,9 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["accuracy_change"] = interval_json(r.accuracy_change);
   json["moved"] = moved_json(r.moved);
   json["controls"] = contenders_json(r.figures(), true);
+  json["dropping_the_column"] = dropped_json(r.dropped);
   json["attribute_use"] = attribute_use_json(r);
-  json["figures_from"] = r.test.empty() ? "hold-out, used for the choice" : "test";
+  json["figures_from"] = figures_from(r);
   json["versions"] = {{"fmd", kVersion}, {"cpu_kernel", r.blas_kernel}};
   json["seed"] = r.seed;
   json["run"] = {
@@ -247,9 +277,11 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
 
 std::string path_json(const DebiasReport& r) {
   Json json;
-  json["schema"] = 1;
+  json["schema"] = 2;
   json["kind"] = "fmd path";
   json["rows"] = {{"holdout", r.holdout_rows}};
+  json["folds"] = r.folds;
+  json["risk"] = r.risk;
   json["repaired"] = r.repaired;
   json["measure"] = r.measure;
   json["tensors"] = r.out + ".path.safetensors";
@@ -401,6 +433,13 @@ void add_moved(const DebiasReport& r, SheetSection& s) {
 
 // Which candidate it is, and how well it was computed.
 std::string candidate_words(const DebiasReport& r, const Candidate& candidate) {
+  if (!std::isnan(candidate.gamma) && std::isnan(candidate.mu)) {
+    return fmt::format(
+        "lambda {:.4g}, gamma {:g} on the soft group gap, {}; {} (gradient "
+        "{:.0e})",
+        candidate.lambda, candidate.gamma, r.solve.solver, r.solve_status,
+        r.solve.residual);
+  }
   if (!std::isnan(candidate.gamma)) {
     return fmt::format("gamma {:g} on the soft odds gaps, mu {:g}; {} (gradient {:.0e})",
                        candidate.gamma, candidate.mu, r.solve_status, r.solve.residual);
@@ -425,6 +464,32 @@ std::string candidate_words(const DebiasReport& r, const Candidate& candidate) {
   return words;
 }
 
+// What DATA proves about the budget; "" = the rule has none.
+std::string budget_words(const DebiasReport& r) {
+  if (r.budget == Budget::none || r.risk >= 0.5) return "";
+  const Candidate& chosen = r.candidates[at(r.chosen)];
+  const std::string loss = fmt::format("loss {:.2f} points, at most {:.2f} (risk {:g} %)",
+                                       -100 * chosen.accuracy_change.value,
+                                       100 * chosen.most_loss, 100 * r.risk);
+  if (r.budget == Budget::proven) return "budget proven: " + loss;
+  return fmt::format("budget {}: {}", to_string(r.budget), loss) +
+         (r.budget == Budget::not_proven
+              ? fmt::format("; {} rows are too few to prove it", count(r.holdout_rows))
+              : "");
+}
+
+std::string on_test_words(const DebiasReport& r) {
+  if (r.on_test == Verdict::none) return "";
+  return fmt::format(
+      "{}rule: {} on test{}", r.on_test == Verdict::fail ? "RULE MISSED  " : "",
+      rule_word(r.on_test),
+      r.on_test == Verdict::pass
+          ? ""
+          : fmt::format(": loss {:.2f} points ({:.2f} .. {:.2f})",
+                        -100 * r.accuracy_change.value, -100 * r.accuracy_change.high,
+                        -100 * r.accuracy_change.low));
+}
+
 // Who is still ahead in one attribute; "" = nobody, beyond the interval.
 std::string still_ahead(const AttributeAudit& a) {
   const Comparison* d = shown_difference(a, "demographic_parity");
@@ -446,8 +511,10 @@ void add_top(const DebiasReport& r, SheetSection& s) {
     s.line(fmt::format("{:<7} ", note.role == "edit and hold-out" ? "data" : note.role),
            note.name + (note.rows > 0 ? fmt::format(", {} rows", count(note.rows)) : "") +
                (note.overlap < 0 ? "" : ", " + text::seen(note.overlap, note.by_chance)));
-  line(s, "rows    ", "{} edit ({}), {} hold-out", count(r.edit_rows),
-       r.pairs > 0 ? count(r.pairs) + " pairs" : "matched pairs", count(r.holdout_rows));
+  line(s, "rows    ", "{} edit ({}), {}", count(r.edit_rows),
+       r.pairs > 0 ? count(r.pairs) + " pairs" : "matched pairs",
+       r.folds > 0 ? fmt::format("in {} folds", r.folds)
+                   : count(r.holdout_rows) + " hold-out");
 }
 
 }  // namespace
@@ -500,21 +567,30 @@ Sheet sheet_of(const DebiasReport& r) {
   if (r.chosen < 0) {
     top.blank();
     line(top, "",
-         "NO CANDIDATE of {} meets the rule: {}. Nothing was written. "
+         "NO CANDIDATE of {} meets the rule: {}{}. Nothing was written. "
          "--best-effort writes the least biased one.",
-         r.candidates.size(), r.rule);
+         r.candidates.size(), r.rule, r.strict ? ", proven on DATA (--strict)" : "");
     return sheet;
   }
-  SheetSection& s = sheet.add("REPAIR  ", fmt::format("{}, chosen on the {} hold-out rows",
-                                                      r.rule, count(r.holdout_rows)));
+  SheetSection& s =
+      sheet.add("REPAIR  ",
+                fmt::format("{}, {} {} {}", r.rule,
+                            r.folds > 0 ? "cross-fitted on the" : "chosen on the",
+                            count(r.holdout_rows), r.folds > 0 ? "rows" : "hold-out rows"));
   s.line("         ", r.test.empty()
-                          ? "figures below: hold-out, used for the choice (give --test for "
-                            "others)"
+                          ? fmt::format("figures below: {} (give --test for others)",
+                                        r.folds > 0 ? "cross-fitted on these rows"
+                                                    : "hold-out, used for the choice")
                           : fmt::format("figures below from the {} others",
                                         count(r.test[0].audit->rows)));
   for (SheetBlock& block : repair_table(r).blocks) s.blocks.push_back(std::move(block));
   s.blank();
   s.line("", candidate_words(r, r.candidates[at(r.chosen)]));
+  if (const std::string words = dropped_column_words(r.dropped, "the repair");
+      !words.empty())
+    s.line("", words);
+  if (const std::string words = budget_words(r); !words.empty()) s.line("", words);
+  if (const std::string words = on_test_words(r); !words.empty()) s.line("", words);
   if (r.leaves)
     line(s, "", "changed {} of {} leaf values in {} of {} trees, by {:.3g} at most",
          count(r.leaves->changed), count(r.leaves->leaves),

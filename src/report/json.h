@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "fmd/metrics/interval.h"
+#include "fmd/report/dropped_column.h"
 
 namespace fmd::internal {
 
@@ -30,6 +31,16 @@ inline Json interval_json(const Interval& interval,
                {"high", number(interval.high)}};
   if (interval.kind != IntervalKind::none) json["interval"] = to_string(interval.kind);
   return json;
+}
+
+inline Json dropped_json(const std::vector<DroppedColumn>& controls) {
+  Json all = Json::array();
+  for (const DroppedColumn& one : controls)
+    all.push_back({{"control", one.control},
+                   {"needs_retraining", one.retrains},
+                   {"accuracy_change", interval_json(one.accuracy)},
+                   {"as_well", one.as_well}});
+  return all;
 }
 
 // {name, kind, sha256}; null for scores of another program, which have no name.

@@ -120,6 +120,78 @@ class Story(unittest.TestCase):
         left = [p.name for p in self.dir.iterdir() if "fmd-tmp" in p.name or "journal" in p.name]
         self.assertEqual(left, [])
 
+    def repaired(self, data, *more, code=0, out="budget.safetensors"):
+        for file in self.dir.glob(f"{out}*"):
+            file.unlink()
+        done = fmd("debias", "loans.safetensors", data, "--attribute", "sex", "--replicates", 200, *more, "-o", out,
+                   cwd=self.dir, code=code)
+        receipt = self.dir / f"{out}.receipt.json"
+        return done.stdout, json.loads(receipt.read_text()) if receipt.exists() else None
+
+    def test_a_budget_is_proven_or_it_says_so(self):
+        lines = (self.dir / "repair.csv").read_text().splitlines()
+        (self.dir / "few.csv").write_text("\n".join(lines[:201]) + "\n")
+        # One candidate; the budget lies between its measured loss and what 200 rows prove.
+        one = ("few.csv", "--method", "average-column")
+        figures = self.repaired(*one, "--max-accuracy-loss", "1")[1]["chosen"]["on_holdout"]
+        self.assertGreater(figures["most_loss"], max(0, -figures["accuracy_change"]["value"]))
+        between = (figures["most_loss"] + max(0, -figures["accuracy_change"]["value"])) / 2
+        budget = ("--max-accuracy-loss", repr(between))
+        screen, receipt = self.repaired(*one, *budget, code=3)
+        self.assertIn("budget not proven", screen)
+        self.assertIn("too few to prove it", " ".join(screen.split()))
+        chosen = receipt["chosen"]
+        self.assertEqual(chosen["budget"], "not proven")
+        self.assertEqual(chosen["on_holdout"], figures)
+        self.assertEqual(receipt["schema"], 2)
+        self.assertEqual(receipt["folds"], 5)
+        self.assertEqual(receipt["rows"]["edit"], 200)
+        self.assertEqual(receipt["rows"]["holdout"], 200)
+        self.assertEqual(receipt["figures_from"], "cross-fitted on the rows used for the choice")
+        self.repaired(*one, *budget, "--best-effort")
+        screen, receipt = self.repaired(*one, *budget, "--strict", code=1)
+        self.assertIn("NO CANDIDATE", screen)
+        self.assertIsNone(receipt)
+        # The point estimate is enough, or the budget is larger: no doubt is left.
+        self.assertEqual(self.repaired(*one, *budget, "--risk", ".5")[1]["chosen"]["budget"], "proven")
+        screen, receipt = self.repaired(*one, "--max-accuracy-loss", repr(figures["most_loss"] + .001))
+        self.assertIn("budget proven", screen)
+
+    def test_a_rule_that_is_missed_on_test_is_said(self):
+        generous = ("--max-accuracy-loss", ".15")
+        self.repaired("repair.csv", *generous)
+        answers = []
+        for model in ("loans.safetensors", "budget.safetensors"):
+            fmd("predict", model, "test.csv", "-o", "scores.csv", "--force", cwd=self.dir)
+            with open(self.dir / "scores.csv", newline="") as f:
+                answers.append([row["predicted"] for row in csv.DictReader(f)])
+        lines = (self.dir / "test.csv").read_text().splitlines()
+        truth = [line.rsplit(",", 1)[1] for line in lines[1:]]
+        lost = [k for k, y in enumerate(truth) if answers[0][k] == y != answers[1][k]]
+        kept = [k for k, y in enumerate(truth) if answers[0][k] == y == answers[1][k]]
+        self.assertGreater(len(lost), 10)
+
+        def on(rows, code):
+            (self.dir / "unlucky.csv").write_text("\n".join(lines[:1] + [lines[1 + k] for k in rows]) + "\n")
+            return self.repaired("repair.csv", *generous, "--test", "unlucky.csv", code=code)
+
+        screen, receipt = on(lost + kept[:10], 1)
+        self.assertEqual(receipt["rule"], "missed on test")
+        self.assertIn("RULE MISSED", screen)
+        screen, receipt = on(lost[:5] + kept[:25], 0)
+        self.assertEqual(receipt["rule"], "unclear on test")
+        self.assertNotIn("RULE MISSED", screen)
+        screen, receipt = on(kept, 0)
+        self.assertEqual(receipt["rule"], "kept on test")
+        self.assertIn("Dropping the column does", " ".join(screen.split()))
+        fmd("verify", "budget.safetensors.receipt.json", cwd=self.dir)
+        path = self.dir / "budget.safetensors.receipt.json"
+        for key, value in (("rule", "missed on test"), ("folds", 4)):
+            changed = {**receipt, key: value}
+            path.write_text(json.dumps(changed))
+            self.assertIn("DIFFERS", fmd("verify", path.name, cwd=self.dir, code=1).stdout)
+        self.assertTrue(receipt["dropping_the_column"])
+
     def test_newton_methods(self):
         for method, key in (("step", ("s",)), ("remove", ("s", "K")), ("replace", ("s", "K"))):
             args = ("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--train", "train.csv",

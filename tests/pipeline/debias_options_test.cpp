@@ -34,10 +34,14 @@ TEST(OptionFields, JsonHasTheKeysOfAReceiptAndTheSeed) {
                                          "optimizer",
                                          "repair",
                                          "target",
+                                         "may_use_attribute",
                                          "max_accuracy_loss",
                                          "at",
                                          "best_effort",
                                          "keep_rate",
+                                         "risk",
+                                         "strict",
+                                         "folds",
                                          "holdout_share",
                                          "hessian",
                                          "points",
@@ -66,6 +70,11 @@ TEST(OptionFields, OlderReceiptsMayLackWhatWasAddedLater) {
   json.erase("layers");
   json.erase("optimizer");
   EXPECT_EQ(parse_options(json.dump(), "receipt").options.layers, 1);
+  // They were chosen on a hold-out, by the point estimate.
+  for (const char* name : {"risk", "strict", "folds", "may_use_attribute"})
+    json.erase(name);
+  EXPECT_EQ(parse_options(json.dump(), "receipt").options.folds, 0);
+  EXPECT_EQ(parse_options(json.dump(), "receipt").options.risk, 0.5);
   json.erase("points");
   EXPECT_ERROR((void)parse_options(json.dump(), "receipt"), ErrorKind::bad_model, "points");
 }

@@ -49,6 +49,7 @@ Candidate candidate(double lambda, double accuracy, double change, double bias, 
   one.bias = {{bias, bias, bias}};
   one.lowers_bias = lowers;
   one.target = target;
+  one.most_loss = -change;
   return one;
 }
 
@@ -74,6 +75,29 @@ TEST(Choice, ARepairKeepsItsBudgetOrItsTarget) {
   EXPECT_EQ(choose({all[1], all[2]}, options), -1);
   options.best_effort = true;
   EXPECT_EQ(choose({all[1], all[2]}, options), 1);
+}
+
+TEST(Choice, ABudgetIsProvenBeforeItIsOnlyEstimated) {
+  std::vector<Candidate> all = {candidate(1, 0.90, 0.000, 0.10, true),
+                                candidate(2, 0.90, -0.005, 0.05, true),
+                                candidate(3, 0.89, -0.012, 0.01, true)};
+  all[0].most_loss = 0.006;
+  all[1].most_loss = 0.016;
+  all[2].most_loss = 0.030;
+  RepairOptions options;
+  EXPECT_EQ(choose(all, options), 0);
+  EXPECT_EQ(budget_of(all[0], options), Budget::proven);
+  all[0].most_loss = 0.011;
+  EXPECT_EQ(choose(all, options), 1)
+      << "none is proven: the least biased within the budget";
+  EXPECT_EQ(budget_of(all[1], options), Budget::not_proven);
+  EXPECT_EQ(budget_of(all[2], options), Budget::exceeded);
+  options.strict = true;
+  EXPECT_EQ(choose(all, options), -1);
+  options.best_effort = true;
+  EXPECT_EQ(choose(all, options), 2);
+  options.target = parse_limit("co=.2");
+  EXPECT_EQ(budget_of(all[0], options), Budget::none);
 }
 
 TEST(Choice, MatchedAndOtherAttributesAreNotMixed) {

@@ -60,8 +60,13 @@ struct HeadProblem {
   // Features that carry the repaired attributes. None: the head does not read columns.
   std::optional<std::vector<Index>> attribute_features;
 
-  HeadPart edit;                  // labelled rows that the head was not trained on
-  HeadPart holdout;               // rows that a choice is made on
+  HeadPart edit;  // labelled rows that the head was not trained on
+  // Rows that a choice is made on. With folds: the edit part itself.
+  HeadPart holdout;
+  // Cross-fitting: row numbers of the edit part, ascending. Every edit row is in one fold,
+  // and its pairs with it. Candidates are judged on each fold as they come out without it.
+  // Empty: they are judged on the hold-out.
+  std::vector<std::vector<Index>> folds;
   std::optional<HeadPart> train;  // rows that it was trained on, with their weights
   // Given training rows, out: the rows, in: their counterparts (Eq. 8), one set for each
   // repaired attribute. Weights are those of the rows.

@@ -8,6 +8,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/fields.h"
 #include "fmd/formats/model_source.h"
+#include "fmd/pipeline/fold_models.h"
 #include "fmd/pipeline/match_plan.h"
 #include "fmd/pipeline/read.h"
 #include "fmd/pipeline/score_files.h"
@@ -60,10 +61,11 @@ struct AuditOptions {
 
 // The audit of rows that are in memory as the model sees them, for work that needs them
 // again. `pairs` come from make_pairs(), `matches` from make_matches(); matches are made
-// here when null.
+// here when null. With `folds` each row is answered by the model of its fold.
 [[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
                                       const std::vector<std::optional<StudyPairs>>& pairs,
                                       const AuditOptions& options, const Exec& exec,
-                                      const MatchPlans* matches = nullptr);
+                                      const MatchPlans* matches = nullptr,
+                                      const FoldModels* folds = nullptr);
 
 }  // namespace fmd

@@ -6,6 +6,7 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/core/fields.h"
+#include "fmd/data/limit.h"
 #include "fmd/formats/model_source.h"
 #include "fmd/pipeline/read.h"
 #include "fmd/pipeline/source.h"
@@ -34,6 +35,10 @@ struct CompareOptions {
   // equalized_odds. Empty = co where the model reads the attribute, otherwise
   // equalized_odds.
   std::string measure = "";
+  // In place of the budget: every method takes its most accurate setting whose measure is
+  // within this on the hold-out. It names the measure; a gap between groups also sets what
+  // `solve` aims at.
+  std::optional<Limit> target = {};
   double max_accuracy_loss = 0.01;  // on the hold-out, against the model before any repair
   // Shares of the rows. Empty = train=.4,edit=.15,holdout=.15,test=.3. With a model, which
   // was trained on other rows: edit=.25,holdout=.25,test=.5.

@@ -24,6 +24,9 @@ struct SaveOptions {
 struct DebiasOptions : RepairOptions {
   Index layers = 1;  // of a network: the top layers that are changed; those below are held
   std::vector<std::string> repair;  // attributes; empty = all of the task that are read
+  // Folds of DATA for cross-fitting. 0: a hold-out is split off instead, by holdout_share.
+  // Without effect where a hold-out is given.
+  Index folds = 5;
   double holdout_share = 0.2;
   AuditOptions
       audit;  // how figures are measured; its task and previous audits are not used

@@ -7,6 +7,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/model/head_problem.h"
+#include "fmd/repair/candidates.h"
 #include "fmd/repair/repair_options.h"
 #include "fmd/unlearn/candidate.h"
 
@@ -34,18 +35,37 @@ struct IntervalOptions {
 };
 
 // Accuracy and bias of every candidate on the hold-out, paired with the original. These
-// figures serve the choice. The report's figures come from test rows where these are
-// given; otherwise the report says that its rows were also used for the choice.
+// figures serve the choice. The problem has no folds here. The report's figures come from
+// test rows where these are given; otherwise the report says that its rows were also used
+// for the choice.
 void measure_candidates(const HeadProblem& problem, const RepairOptions& options,
                         const IntervalOptions& intervals, const Exec& exec,
                         std::vector<Candidate>& candidates);
 
 // The rule of a repair: the candidate that `at` names; with a target the most accurate one
-// that lowers the bias and passes; otherwise the least biased one that lowers it within
-// max_accuracy_loss; with best_effort, where there is none, the least biased of all. -1
-// when there is none.
+// that lowers the bias and passes; otherwise the least biased one that lowers it and is
+// proven to lose at most max_accuracy_loss. Where none is proven, the least biased one
+// whose point estimate keeps the budget, except with `strict`. With best_effort, where
+// there is none, the least biased of all. -1 when there is none.
 [[nodiscard]] int choose(const std::vector<Candidate>& candidates,
                          const RepairOptions& options);
+
+[[nodiscard]] Budget budget_of(const Candidate& candidate, const RepairOptions& options);
+
+// A repair: candidates are made, measured and one is chosen.
+struct RepairChoice {
+  // With folds, networks have only the candidates that were measured: at most 8 lambdas
+  // along the grid, and those around the choice.
+  Candidates candidates;
+  int chosen = -1;
+  std::vector<Vector> without_fold;  // the chosen setting, fitted without each fold
+};
+// Throws what make_candidates() throws.
+[[nodiscard]] RepairChoice choose_repair(const HeadProblem& problem,
+                                         const RepairOptions& options,
+                                         const IntervalOptions& intervals,
+                                         const Exec& exec);
+
 [[nodiscard]] std::string rule_in_words(const RepairOptions& options, bool matched);
 
 // Are the repaired attributes matched? Throws Error(bad_option) where some are and some are

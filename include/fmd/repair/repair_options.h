@@ -78,11 +78,18 @@ struct NewtonOptions {
 struct RepairOptions {
   RepairMethod method = RepairMethod::solve;
   NetworkOptimizer optimizer = NetworkOptimizer::automatic;
-  std::optional<Limit> target;      // most accurate candidate that passes this
+  std::optional<Limit> target;  // most accurate candidate that passes this
+  // With a target on a group gap: candidates may raise the flip gap. Otherwise they must
+  // not.
+  bool may_use_attribute = false;
   double max_accuracy_loss = 0.01;  // without a target: least bias within this budget
-  CandidateAt at;                   // take this candidate: no choice is made
-  bool best_effort = false;         // no candidate: take the least biased one
-  bool keep_rate = false;           // shift the intercept so that the favourable rate stays
+  // The chance that a choice exceeds the budget: the budget is judged at the upper end of
+  // the paired interval. In (0, .5]; .5 judges the point estimate.
+  double risk = 0.05;
+  bool strict = false;       // a budget that is not proven is not met
+  CandidateAt at;            // take this candidate: no choice is made
+  bool best_effort = false;  // no candidate: take the least biased one
+  bool keep_rate = false;    // shift the intercept so that the favourable rate stays
   HessianRows hessian = HessianRows::automatic;
   Index points = 30;  // candidates along the path
   double anchor = 1, fit = 0;

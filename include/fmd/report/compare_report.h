@@ -8,6 +8,7 @@
 #include "fmd/data/task.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/debias_report.h"
+#include "fmd/report/dropped_column.h"
 
 namespace fmd {
 
@@ -60,6 +61,10 @@ struct CompareReport {
   std::vector<std::string> part_of_row;
   ColumnsReport columns;  // of DATA, where a model was trained on it
   std::vector<ComparedMethod> methods;
+  // The controls that drop the column, beside `best`: the method of fmd or a rival that the
+  // rule takes on the hold-out, among those that do not need the attribute to answer.
+  std::vector<DroppedColumn> dropped;
+  std::string best;
   std::uint64_t seed = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/audit_report.h"
+#include "fmd/report/dropped_column.h"
 #include "fmd/unlearn/candidate.h"
 
 namespace fmd {
@@ -86,8 +87,14 @@ struct DebiasReport {
   std::string method, rule;           // rule in words
   std::string measure = "co";
   std::vector<Candidate> candidates;
-  int chosen = -1;          // position in candidates; -1: none
-  bool optimistic = false;  // rows of DATA were used in training
+  int chosen = -1;  // position in candidates; -1: none
+  // Cross-fitting: folds of DATA that the figures called hold-out come from. 0: a hold-out.
+  Index folds = 0;
+  double risk = 0.5, max_accuracy_loss = 0;
+  bool strict = false;
+  Budget budget = Budget::none;     // of the chosen one
+  Verdict on_test = Verdict::none;  // the rule on the rows of --test: fail = missed
+  bool optimistic = false;          // rows of DATA were used in training
   InverseSummary solve;
   // |grad F| / |grad F(0)| on the training rows, where rows were ranked by influence. Above
   // 1e-3 the head is not at an optimum, and the ranking is only a hint.
@@ -101,7 +108,8 @@ struct DebiasReport {
   // the chosen lambda. step, remove, replace: to first order, grad B . (theta_new - theta).
   // Undefined for solve of more than two classes and for average-column.
   std::vector<Predicted> predicted_holdout, predicted_test;
-  Interval accuracy_change;  // paired, on the rows that figures() reports
+  Interval accuracy_change;            // paired, on the rows that figures() reports
+  std::vector<DroppedColumn> dropped;  // the controls that drop the repaired columns
   Moved moved;
   std::vector<AttributeUse> attribute_use;
   std::string blas_kernel;
@@ -119,10 +127,10 @@ struct RunNote {
   double seconds = 0, cpu_seconds = 0;
 };
 
-// OUT.receipt.json: no persons' rows, no weights. Times are only in `run`. Schema 1; a
-// model of several files has schema 2, whose `model` also lists `files`.
+// OUT.receipt.json: no persons' rows, no weights. Times are only in `run`. Schema 2: with
+// folds, risk and budget; the `model` of several files also lists `files`.
 [[nodiscard]] std::string receipt_json(const DebiasReport& report, const RunNote& run);
-// OUT.path.json, schema 1: every candidate with its figures on the hold-out. The parameters
+// OUT.path.json, schema 2: every candidate with the figures of the choice. The parameters
 // are in OUT.path.safetensors: theta [candidates, parameters], and lambda, s and K
 // [candidates, 1].
 [[nodiscard]] std::string path_json(const DebiasReport& report);

@@ -8,8 +8,9 @@
 
 namespace fmd {
 
-// A model that could be chosen, measured on the hold-out. Part `repair` makes and chooses
-// them, part `report` writes them.
+// A model that could be chosen, fitted on all edit rows. Its figures are those of the
+// hold-out; with folds, those of each fold's rows under what came out without them. Part
+// `repair` makes and chooses them, part `report` writes them.
 struct Candidate {
   double lambda = kUndefined;  // solve, path: where on the path; infinity: average-column
   double s = kUndefined;       // step, remove, replace: the factor on the Newton step
@@ -20,10 +21,18 @@ struct Candidate {
   Vector theta;
   Interval accuracy, accuracy_change;       // change: paired with the original
   std::vector<Interval> bias, bias_change;  // of the chosen measure, per repaired attribute
+  double most_loss = kUndefined;            // of accuracy, at the risk: see RepairOptions
   double log_loss = kUndefined;
-  bool lowers_bias = false;        // paired upper end < 0 for every repaired attribute
-  Verdict target = Verdict::none;  // on the hold-out
+  bool keeps_flips =
+      true;  // a target on a group gap: flip gaps are not above the original's
+  bool lowers_bias = false;  // paired upper end < 0 for every repaired attribute
+  Verdict target = Verdict::none;
 };
+
+// What is known about a candidate's loss of accuracy. none: the rule has no budget.
+// not_proven: only its point estimate keeps the budget. exceeded: not even that.
+enum class Budget { none, proven, not_proven, exceeded };
+[[nodiscard]] std::string to_string(Budget budget);  // "none", "proven", "not proven", ...
 
 // The prediction for a repaired attribute's flip gap, made before anything was measured.
 struct Predicted {

@@ -31,7 +31,8 @@ PairScores score_pairs(const Head& head, const Vector& theta, const PairSet& pai
   for (Index i = 0; i < pairs.size(); ++i)
     scores.p.row(i) = p.row(position[static_cast<std::size_t>(i)]);
   scores.pbar = all_probabilities(head, pairs.cbar, theta, exec);
-  scores.y.assign(pairs.cbar.y.begin(), pairs.cbar.y.end());
+  for (Index i = 0; i < pairs.size() && !pairs.cbar.y.empty(); ++i)
+    scores.y.push_back(pairs.cbar.label(i));
   scores.decision = decide(scores.p, threshold);
   scores.decision_bar = decide(scores.pbar, threshold);
   scores.unit = pairs.unit;

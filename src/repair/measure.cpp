@@ -1,0 +1,182 @@
+#include "repair/measure.h"
+
+#include "core/index.h"
+#include "fmd/metrics/head_scores.h"
+#include "repair/group_targets.h"
+#include "repair/odds.h"
+#include "repair/paired_loss.h"
+
+namespace fmd::internal {
+namespace {
+
+Interval mean_interval(const Vector& column, const Matrix& sums, Index at,
+                       double confidence) {
+  const double n = static_cast<double>(column.size());
+  std::vector<double> replicates(static_cast<std::size_t>(sums.rows()));
+  for (Index r = 0; r < sums.rows(); ++r)
+    replicates[static_cast<std::size_t>(r)] = sums(r, at) / n;
+  return percentile(column.mean(), std::move(replicates), confidence);
+}
+
+// Value of each candidate's column, and its paired change against the original's. One
+// bootstrap serves all candidates, so that they are compared on the same draws.
+CandidateIntervals bootstrap_columns(const Vector& before, const std::vector<Vector>& after,
+                                     const IntervalOptions& options, const Exec& exec) {
+  const Index count = static_cast<Index>(after.size());
+  Matrix statistics(before.size(), 2 * count);
+  for (Index k = 0; k < count; ++k) {
+    statistics.col(2 * k) = after[static_cast<std::size_t>(k)];
+    statistics.col(2 * k + 1) = after[static_cast<std::size_t>(k)] - before;
+  }
+  const Matrix sums = bootstrap_sums(statistics, options.replicates, exec);
+  CandidateIntervals out;
+  for (Index k = 0; k < count; ++k) {
+    out.value.push_back(
+        mean_interval(statistics.col(2 * k), sums, 2 * k, options.confidence));
+    out.change.push_back(
+        mean_interval(statistics.col(2 * k + 1), sums, 2 * k + 1, options.confidence));
+  }
+  return out;
+}
+
+Verdict judge_target(const Candidate& candidate, const HeadProblem& problem,
+                     const Limit& target) {
+  Verdict verdict = Verdict::pass;
+  for (std::size_t k = 0; k < problem.repaired.size(); ++k) {
+    const std::string& name = problem.group(problem.holdout, k).name;
+    if (!target.attribute.empty() && target.attribute != name) continue;
+    const Verdict one = judge(candidate.bias[k], target.value);
+    if (one == Verdict::fail) verdict = Verdict::fail;
+    if (one == Verdict::unclear && verdict == Verdict::pass) verdict = Verdict::unclear;
+  }
+  return verdict;
+}
+
+// Places of an answer of some rows among those of all rows.
+class Places {
+ public:
+  explicit Places(const HeadPart& all) : row_(at(all.rows.X->rows()), -1) {
+    for (Index i = 0; i < all.rows.size(); ++i) row_[at(all.rows.row(i))] = i;
+    for (const PairSet& set : all.pairs) {
+      units_.push_back(0);
+      for (Index i = 0; i < set.size(); ++i)
+        if (i == 0 || set.unit[at(i)] != set.unit[at(i - 1)]) ++units_.back();
+    }
+  }
+  [[nodiscard]] Index row(Index number) const { return row_[at(number)]; }
+  [[nodiscard]] Index units(std::size_t attribute) const { return units_[attribute]; }
+
+ private:
+  std::vector<Index> row_, units_;
+};
+
+GapLabels labels_of(const std::string& measure) {
+  if (measure == "demographic_parity") return GapLabels::together;
+  return measure == "equal_opportunity" ? GapLabels::favorable : GapLabels::both;
+}
+
+double loss_at_risk(const Vector& before, const Vector& after, double risk) {
+  Index lost = 0, gained = 0;
+  for (Index i = 0; i < before.size(); ++i) {
+    lost += before[i] > after[i] ? 1 : 0;
+    gained += before[i] < after[i] ? 1 : 0;
+  }
+  return most_loss(lost, gained, before.size(), risk);
+}
+
+}  // namespace
+
+ChoiceAnswers answers(const HeadProblem& problem, const Vector& theta,
+                      const std::string& name, const Exec& exec) {
+  const HeadPart& part = problem.holdout;
+  const Scored scored = score_rows(*problem.head, theta, part.rows, problem.threshold,
+                                   problem.favorable, exec);
+  ChoiceAnswers out;
+  out.correct.resize(scored.rows());
+  for (Index i = 0; i < scored.rows(); ++i)
+    out.correct[i] = scored.decision[at(i)] == scored.y[at(i)] ? 1 : 0;
+  out.log_loss = log_loss(scored);
+  const bool groups = is_group_gap(name);
+  Vector yes(groups ? scored.rows() : 0);
+  for (Index i = 0; i < yes.size(); ++i)
+    yes[i] = scored.decision[at(i)] == scored.favorable ? 1 : 0;
+  out.flips = Vector::Zero(groups ? std::ssize(part.pairs) : 0);
+  for (const PairSet& pairs : part.pairs) {
+    if (name == kOddsMeasure) {
+      out.gaps.emplace_back(scored.p.col(scored.favorable));
+      continue;
+    }
+    const Vector gaps =
+        unit_gaps(score_pairs(*problem.head, theta, pairs, problem.threshold, exec),
+                  groups ? "co" : name);
+    if (groups) out.flips[std::ssize(out.gaps)] = gaps.mean();
+    out.gaps.push_back(groups ? yes : gaps);
+  }
+  return out;
+}
+
+ChoiceAnswers answers(const HeadProblem& problem, const CrossFit& fit,
+                      std::size_t candidate, const std::string& name, const Exec& exec) {
+  const Places places(problem.edit);
+  const bool by_row = name == kOddsMeasure || is_group_gap(name);
+  ChoiceAnswers all;
+  all.correct.resize(problem.edit.rows.size());
+  all.log_loss = 0;
+  for (std::size_t a = 0; a < problem.edit.pairs.size(); ++a)
+    all.gaps.emplace_back(by_row ? all.correct.size() : places.units(a));
+  all.flips = Vector::Zero(is_group_gap(name) ? std::ssize(all.gaps) : 0);
+  for (std::size_t k = 0; k < fit.folds(); ++k) {
+    const ChoiceAnswers one = answers(fit.fold(k), fit.theta(k, candidate), name, exec);
+    const SomeRows& fold = fit.rows(k);
+    for (Index i = 0; i < one.correct.size(); ++i)
+      all.correct[places.row(fold.rows[at(i)])] = one.correct[i];
+    for (std::size_t a = 0; a < one.gaps.size(); ++a)
+      for (Index i = 0; i < one.gaps[a].size(); ++i)
+        all.gaps[a][by_row ? places.row(fold.rows[at(i)]) : fold.unit_place[a][at(i)]] =
+            one.gaps[a][i];
+    const double share =
+        static_cast<double>(one.correct.size()) / static_cast<double>(all.correct.size());
+    all.log_loss += share * one.log_loss;
+    if (all.flips.size() > 0) all.flips += share * one.flips;
+  }
+  return all;
+}
+
+void add_figures(const HeadProblem& problem, const RepairOptions& options,
+                 const IntervalOptions& intervals, const ChoiceAnswers& before,
+                 const std::vector<ChoiceAnswers>& after, const Exec& exec,
+                 std::vector<Candidate>& candidates) {
+  const std::string name = chosen_measure(options, repairs_matched(problem, options));
+  const bool groups = name == kOddsMeasure || is_group_gap(name);
+  std::vector<Vector> columns;
+  for (const ChoiceAnswers& one : after) columns.push_back(one.correct);
+  const CandidateIntervals accuracy =
+      bootstrap_columns(before.correct, columns, intervals, exec);
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    candidates[k].accuracy = accuracy.value[k];
+    candidates[k].accuracy_change = accuracy.change[k];
+    candidates[k].most_loss = loss_at_risk(before.correct, columns[k], options.risk);
+    candidates[k].log_loss = after[k].log_loss;
+    candidates[k].lowers_bias = true;
+    candidates[k].keeps_flips = options.may_use_attribute || after[k].flips.size() == 0 ||
+                                (after[k].flips.array() <= before.flips.array()).all();
+  }
+  for (std::size_t a = 0; a < problem.repaired.size(); ++a) {
+    columns.clear();
+    for (const ChoiceAnswers& one : after) columns.push_back(one.gaps[a]);
+    const CandidateIntervals bias =
+        groups ? odds_intervals(problem, a, before.gaps[a], columns, labels_of(name),
+                                intervals, exec)
+               : bootstrap_columns(before.gaps[a], columns, intervals, exec);
+    for (std::size_t k = 0; k < candidates.size(); ++k) {
+      candidates[k].bias.push_back(bias.value[k]);
+      candidates[k].bias_change.push_back(bias.change[k]);
+      if (!(bias.change[k].high < 0)) candidates[k].lowers_bias = false;
+    }
+  }
+  if (!options.target) return;
+  for (Candidate& candidate : candidates)
+    candidate.target = judge_target(candidate, problem, *options.target);
+}
+
+}  // namespace fmd::internal

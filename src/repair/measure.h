@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/internal.h"
+#include "fmd/repair/choice.h"
+#include "repair/cross_fit.h"
+
+namespace fmd::internal {
+
+// What the choice needs to know about every row: whether it is answered correctly, and the
+// chosen gap of each unit for every repaired attribute. On matched pairs the favourable
+// score of each row stands in place of the gap.
+struct ChoiceAnswers {
+  Vector correct;
+  std::vector<Vector> gaps;
+  Vector flips;  // group gaps: the mean flip gap of every repaired attribute
+  double log_loss = kUndefined;
+};
+
+// Of theta on the hold-out.
+[[nodiscard]] ChoiceAnswers answers(const HeadProblem& problem, const Vector& theta,
+                                    const std::string& measure, const Exec& exec);
+// Of a candidate on all edit rows, each fold answered by what was fitted without it.
+[[nodiscard]] ChoiceAnswers answers(const HeadProblem& problem, const CrossFit& fit,
+                                    std::size_t candidate, const std::string& measure,
+                                    const Exec& exec);
+
+// The candidates' figures from their answers, paired with those before.
+void add_figures(const HeadProblem& problem, const RepairOptions& options,
+                 const IntervalOptions& intervals, const ChoiceAnswers& before,
+                 const std::vector<ChoiceAnswers>& after, const Exec& exec,
+                 std::vector<Candidate>& candidates);
+
+}  // namespace fmd::internal
