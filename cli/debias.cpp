@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/field_flags.h"
+#include "cli/signature.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
@@ -16,7 +17,7 @@ struct DebiasArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, out, holdout, train, test, layers = "1";
+  std::string model, data, out, holdout, train, test, layers = "1", sign;
   DebiasOptions options;
   FieldFlags options_flags{fields(options)};
   bool force = false;
@@ -57,6 +58,7 @@ void require_writable(const DebiasArgs& args, const DebiasFiles& names) {
   for (const auto* path :
        {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
     check.reserve(*path);
+  if (!args.sign.empty()) check.reserve(signature_of(names.receipt));
 }
 
 void read_tables(const DebiasArgs& args, DebiasInput& input) {
@@ -76,6 +78,7 @@ int run_debias(const DebiasArgs& args) {
   const Session session(args.common);
   const DebiasFiles names(args.out);
   require_writable(args, names);
+  require_signing(args.sign);
   const std::unique_ptr<ModelFile> original = open_model_file(args.model);
   DebiasInput input;
   input.model = original->model();
@@ -97,9 +100,10 @@ int run_debias(const DebiasArgs& args) {
   }
   const DebiasReport report =
       save_debias(run, *original, args.out, {.force = args.force, .run = note});
+  if (!args.sign.empty()) sign_file(names.receipt, args.sign, args.force);
   if (report.optimistic)
-    say("fmd: warning: rows of DATA were used in training, so the figures look better than "
-        "they are (optimistic in the receipt)");
+    say("fmd: warning: rows were used in training or stand in two of the tables, so the "
+        "figures look better than they are (optimistic and overlaps in the receipt)");
   if (args.common.json) {
     print(std::string(FileView::open(names.receipt).text()));
   } else {
@@ -141,6 +145,9 @@ void add_files(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_option("--test", args.test, "Rows that are used for the report only");
   cmd.add_option("--holdout", args.holdout,
                  "Rows to choose the candidate on, instead of 20 % of DATA");
+  cmd.add_option("--sign", args.sign,
+                 "Sign the receipt with this SSH key: OUT.receipt.json.sig (needs "
+                 "ssh-keygen)");
   cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
 }
 

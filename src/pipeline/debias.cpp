@@ -72,7 +72,8 @@ struct DebiasRun::State {
     report.measure = chosen_measure(options, matched);
     report.candidates = candidates.all;
     report.chosen = chosen;
-    report.optimistic = parts.data.used_in_training();
+    report.overlaps = parts.overlaps(input.model);
+    report.optimistic = parts.optimistic(report.overlaps);
     report.solve = candidates.solve;
     report.relative_gradient = candidates.relative_gradient;
     report.hessian_source = candidates.hessian_source;

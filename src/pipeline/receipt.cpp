@@ -1,6 +1,10 @@
 #include "fmd/pipeline/receipt.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/beside.h"
 #include "core/json.h"
@@ -27,6 +31,10 @@ std::filesystem::path out_of(const std::filesystem::path& receipt) {
   }
   return name.substr(0, name.size() - kEnding.size());
 }
+
+// Of the tables; those of repair_parts.cpp.
+constexpr std::array<std::string_view, 7> kRoles = {
+    "edit and hold-out", "edit", "hold-out", "train", "test", "groups", "pairs"};
 
 constexpr const char* kTogether = "keep the files of a model together";
 
@@ -70,11 +78,15 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
                     json.contains("schema") ? json["schema"].dump() : "none"),
         "use the version of fmd that wrote the receipt, or a newer one");
   }
+  if (json["schema"] == 1 && json.contains("overlaps"))
+    throw Error(ErrorKind::bad_model,
+                fmt::format("{}: schema 1 has no overlaps", path.string()),
+                "the receipt was changed after the repair");
   const nlohmann::json object = json["model"];
   const JsonReader model(object, path.string() + ", model");
   receipt.sha256_before = model.text("sha256_before");
   receipt.sha256_after = model.text("sha256_after");
-  if (json["schema"] == 2) receipt.model_files = read_model_files(model);
+  if (model.has("files")) receipt.model_files = read_model_files(model);
   return receipt;
 }
 
@@ -90,6 +102,9 @@ std::vector<DataNote> Receipt::data() const {
   for (const JsonReader& one : reader.objects("data")) {
     DataNote note;
     note.role = one.text("role");
+    if (std::find(kRoles.begin(), kRoles.end(), note.role) == kRoles.end())
+      one.fail(fmt::format("role is \"{}\", must be one of {}", note.role,
+                           fmt::join(kRoles, ", ")));
     note.name = one.text("name");
     if (one.has("sha256")) note.sha256 = one.text("sha256");
     if (one.has("key")) note.key = one.text("key");
@@ -120,6 +135,19 @@ std::string Receipt::changed_file() const {
                 file.sha256_after))
       return file.name;
   return "";
+}
+
+Json claims_of(Json receipt) {
+  for (const char* key : {"run", "versions"}) receipt.erase(key);
+  const auto drop = [](Json& from, const char* key) {
+    if (from.is_object()) from.erase(key);
+  };
+  if (receipt.contains("model"))
+    for (const char* key : {"name", "out"}) drop(receipt["model"], key);
+  if (receipt.contains("solve")) drop(receipt["solve"], "iterations");
+  if (receipt.contains("data") && receipt["data"].is_array())
+    for (Json& table : receipt["data"]) drop(table, "name");
+  return receipt;
 }
 
 void require_original(const Receipt& receipt, const std::string& recorded,

@@ -7,6 +7,7 @@
 
 #include "fmd/core/types.h"
 #include "fmd/curvature/inverse_hessian.h"
+#include "fmd/data/row_overlap.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/audit_report.h"
 #include "fmd/unlearn/candidate.h"
@@ -61,6 +62,12 @@ struct DataNote {
   std::string key;  // groups: the column that joins
 };
 
+// Rows that two tables of a repair have in common.
+struct OverlapNote {
+  std::string role, other;  // "test" rows that equal one of "train"
+  RowOverlap rows;
+};
+
 // A file of a model of several files.
 struct ModelFileNote {
   std::string name, sha256_before, sha256_after;  // before is empty: the repair added it
@@ -80,14 +87,16 @@ struct DebiasReport {
   // file.
   std::vector<ModelFileNote> model_files;
   std::vector<DataNote> data;
-  std::string options;  // JSON text of the complete options
+  std::vector<OverlapNote> overlaps;  // of any two tables of `data`
+  std::string options;                // JSON text of the complete options
   Task task;
   std::vector<std::string> repaired;  // attributes
   std::string method, rule;           // rule in words
   std::string measure = "co";
   std::vector<Candidate> candidates;
-  int chosen = -1;          // position in candidates; -1: none
-  bool optimistic = false;  // rows of DATA were used in training
+  int chosen = -1;  // position in candidates; -1: none
+  // Rows of DATA or of the test were used in training, or two of the tables share rows.
+  bool optimistic = false;
   InverseSummary solve;
   // |grad F| / |grad F(0)| on the training rows, where rows were ranked by influence. Above
   // 1e-3 the head is not at an optimum, and the ranking is only a hint.
@@ -119,10 +128,11 @@ struct RunNote {
   double seconds = 0, cpu_seconds = 0;
 };
 
-// OUT.receipt.json: no persons' rows, no weights. Times are only in `run`. Schema 1; a
-// model of several files has schema 2, whose `model` also lists `files`.
+// OUT.receipt.json: no persons' rows, no weights. Times are only in `run`. Schema 2.
+// `model` lists the `files` of a model that has several.
 [[nodiscard]] std::string receipt_json(const DebiasReport& report, const RunNote& run);
-// OUT.path.json, schema 1: every candidate with its figures on the hold-out. The parameters
+// OUT.path.json, schema 2: every candidate with its figures on the hold-out, and the
+// settings again, which `fmd verify` compares with those of the receipt. The parameters
 // are in OUT.path.safetensors: theta [candidates, parameters], and lambda, s and K
 // [candidates, 1].
 [[nodiscard]] std::string path_json(const DebiasReport& report);
