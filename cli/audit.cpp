@@ -32,7 +32,7 @@ struct AuditArgs {
 // The model to ask: MODEL, or the scores that another program made.
 std::unique_ptr<ModelSource> open_source(const AuditArgs& args, const DataSource& data,
                                          const TaskChanges& changes, const Exec& exec) {
-  if (args.scores.empty()) return open_model_file(args.model);
+  if (args.scores.empty()) return open_file(args.common, args.model);
   std::optional<DataSource> pairs;
   if (!args.pair_scores.empty()) pairs = data_source(args.pair_scores);
   return std::make_unique<ScoresSource>(open_scores(data, std::move(pairs), changes, exec));
@@ -244,6 +244,7 @@ void add_audit(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
+  add_rows_option(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 A limit passes when the whole 95 % interval is at or below the value. It fails when the whole

@@ -244,6 +244,17 @@ void add_inputs_options(CLI::App& command, Common& common) {
                      "Folder or tar file with the images that a column of DATA names");
 }
 
+void add_rows_option(CLI::App& command, Common& common) {
+  command.add_option("--training-rows", common.training_rows,
+                     "The file of training rows, where it is not MODEL.rows");
+}
+
+std::unique_ptr<ModelFile> open_file(const Common& common, const std::string& path) {
+  std::unique_ptr<ModelFile> file = open_model_file(path);
+  if (!common.training_rows.empty()) file->use_rows(common.training_rows);
+  return file;
+}
+
 TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {
   TaskChanges changes{.file = {}, .flags = flags, .inputs = {common.images}};
   if (!common.task_file.empty()) changes.file = read_task(common.task_file);

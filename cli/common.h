@@ -13,6 +13,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/data/csv.h"
 #include "fmd/data/task.h"
+#include "fmd/formats/model_file.h"
 #include "fmd/model/model.h"
 #include "fmd/pipeline/read.h"
 
@@ -26,6 +27,7 @@ struct Common {
   int threads = 0;
   std::string task_file;
   std::string images;
+  std::string training_rows;
   bool json = false;
 };
 
@@ -90,6 +92,11 @@ void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
 // --images
 void add_inputs_options(CLI::App& command, Common& common);
+// --training-rows
+void add_rows_option(CLI::App& command, Common& common);
+// The model file, with the training rows that --training-rows names.
+[[nodiscard]] std::unique_ptr<ModelFile> open_file(const Common& common,
+                                                   const std::string& path);
 
 // DATA of a command: a file, or data:NAME, with the groups joined.
 [[nodiscard]] DataSource data_source(const std::string& name,

@@ -50,7 +50,7 @@ CompareInput read_input(const CompareArgs& args, const Exec& exec) {
     read_table_and_task(args, exec, input);
     return input;
   }
-  Model model = open_model(args.model);
+  Model model = open_file(args.common, args.model)->model();
   input.model_name = std::filesystem::path(args.model).filename().string();
   input.model_sha256 = file_sha256(args.model);
   apply_task(model, args.common, args.flags, args.data, exec);
@@ -169,6 +169,7 @@ void add_compare(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
+  add_rows_option(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(kCompareFooter);
   on_run(*cmd, [args] { return run_compare(*args); });

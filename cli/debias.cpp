@@ -79,7 +79,7 @@ int run_debias(const DebiasArgs& args) {
   const DebiasFiles names(args.out);
   require_writable(args, names);
   require_signing(args.sign);
-  const std::unique_ptr<ModelFile> original = open_model_file(args.model);
+  const std::unique_ptr<ModelFile> original = open_file(args.common, args.model);
   DebiasInput input;
   input.model = original->model();
   input.model_name = std::filesystem::path(args.model).filename().string();
@@ -182,6 +182,7 @@ void add_debias(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
+  add_rows_option(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(kDebiasFooter);
   on_run(*cmd, [args] { return run_debias(*args); });

@@ -57,6 +57,7 @@
 #include "fmd/formats/model_file.h"
 #include "fmd/formats/model_source.h"
 #include "fmd/formats/patch.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/scorecard.h"
 #include "fmd/formats/undo.h"

@@ -14,6 +14,7 @@
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/formats/undo.h"
 #include "fmd/formats/write_model.h"
 #include "pipeline/receipt.h"
@@ -178,7 +179,8 @@ DebiasFiles::DebiasFiles(const std::filesystem::path& o)
       receipt(beside(o, ".receipt.json")),
       undo(beside(o, ".undo")),
       path(beside(o, ".path.json")),
-      path_tensors(beside(o, ".path.safetensors")) {}
+      path_tensors(beside(o, ".path.safetensors")),
+      rows(rows_file_of(o)) {}
 
 std::string undo_debias(const std::filesystem::path& receipt,
                         const std::filesystem::path& out,

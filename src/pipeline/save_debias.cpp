@@ -4,6 +4,7 @@
 
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/undo.h"
 #include "fmd/formats/write_model.h"
@@ -43,6 +44,8 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
   for (const auto* path :
        {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
     files.reserve(*path);
+  const std::vector<std::uint64_t>& rows = original.model().note.row_hashes;
+  if (!rows.empty()) files.reserve(names.rows);
 
   // OUT is written first and renamed last: the figures are measured on the file after it
   // was read back.
@@ -59,6 +62,7 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
           {file.name, file.before ? hex(*file.before) : "", hex(file.after)});
   files.write(names.path_tensors, path_tensors(report));
   files.write(names.path, path_json(report));
+  if (!rows.empty()) files.write(names.rows, rows_bytes(rows));
   files.write(names.undo, undo_bytes(written.undo));
   RunNote note = options.run;
   note.seconds +=
