@@ -19,7 +19,7 @@ struct AuditArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, scores, pair_scores, out, partial, survey;
+  std::string model, data, scores, pair_scores, out, partial, survey, ledger;
   GateArgs gate;
   std::vector<std::string> metrics;
   AuditOptions options;
@@ -132,6 +132,10 @@ int run_audit(AuditArgs args) {
     throw Error(ErrorKind::bad_option, "audit: give MODEL and DATA, or --scores FILE",
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
+  if (!args.ledger.empty() &&
+      (!args.scores.empty() || args.scan || !args.partial.empty() || !args.survey.empty()))
+    throw Error(ErrorKind::bad_option, "audit: --ledger needs MODEL and DATA, as a whole",
+                "leave --scores, --scan, --survey and --partial out");
   if (!args.partial.empty() || !args.survey.empty()) return run_part(args);
   if (args.scan) return run_scan(args);
   const GateArgs& gate = args.gate;
@@ -155,7 +159,9 @@ int run_audit(AuditArgs args) {
   std::unique_ptr<ModelFile> previous_model;
   if (!gate.previous_model.empty()) previous_model = open_model_file(gate.previous_model);
   options.previous_model = previous_model.get();
+  const auto looks = note_look(args.ledger, "audit", args.data, args.model, session.exec());
   AuditReport report = audit(*model, data, options, session.exec());
+  report.ledger = looks;
   report.shown = shown;
   report.notes = session.notes();
   const std::string& format = gate.format;
@@ -245,6 +251,7 @@ void add_audit(CLI::App& app) {
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
   add_rows_option(*cmd, args->common);
+  add_ledger_option(*cmd, args->ledger);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 A limit passes when the whole 95 % interval is at or below the value. It fails when the whole

@@ -15,6 +15,7 @@
 #include "fmd/data/task.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/model/model.h"
+#include "fmd/pipeline/ledger.h"
 #include "fmd/pipeline/read.h"
 
 namespace fmd::cli {
@@ -81,6 +82,15 @@ void add_match_options(CLI::App& command, TaskOverrides& flags);
 // --guard-formulas, for commands that write CSV.
 void add_guard(CLI::App& command, bool& guard);
 void add_groups_options(CLI::App& command, GroupsFile& groups);
+
+// --ledger
+void add_ledger_option(CLI::App& command, std::string& ledger);
+// Adds this look at the rows to the ledger, if one is named, before they are looked at.
+[[nodiscard]] std::optional<LedgerCount> note_look(const std::string& ledger,
+                                                   const std::string& command,
+                                                   const std::string& data,
+                                                   const std::string& model,
+                                                   const Exec& exec);
 
 // What task.toml and the flags say about a task.
 [[nodiscard]] TaskChanges task_changes(const Common& common, const TaskOverrides& flags);

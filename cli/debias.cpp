@@ -17,7 +17,7 @@ struct DebiasArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, out, holdout, train, test, layers = "1", sign;
+  std::string model, data, out, holdout, train, test, layers = "1", sign, ledger;
   DebiasOptions options;
   FieldFlags options_flags{fields(options)};
   bool force = false;
@@ -89,6 +89,9 @@ int run_debias(const DebiasArgs& args) {
   options.layers = parse_layers(args.layers, input.model);
   read_tables(args, input);
 
+  const auto looks =
+      note_look(args.ledger, "debias", args.test.empty() ? args.data : args.test,
+                args.model, session.exec());
   const DebiasRun run(std::move(input), options, session.exec());
   RunNote note{.date = now_utc(),
                .seconds = session.seconds(),
@@ -98,8 +101,8 @@ int run_debias(const DebiasArgs& args) {
     print(args.common.json ? receipt_json(report, note) : screen(sheet_of(report)));
     return 1;
   }
-  const DebiasReport report =
-      save_debias(run, *original, args.out, {.force = args.force, .run = note});
+  const DebiasReport report = save_debias(
+      run, *original, args.out, {.force = args.force, .run = note, .ledger = looks});
   if (!args.sign.empty()) sign_file(names.receipt, args.sign, args.force);
   if (report.optimistic)
     say("fmd: warning: rows were used in training or stand in two of the tables, so the "
@@ -183,6 +186,7 @@ void add_debias(CLI::App& app) {
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
   add_rows_option(*cmd, args->common);
+  add_ledger_option(*cmd, args->ledger);
   add_common(*cmd, args->common);
   cmd->footer(kDebiasFooter);
   on_run(*cmd, [args] { return run_debias(*args); });

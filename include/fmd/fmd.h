@@ -150,6 +150,7 @@
 #include "fmd/report/compare_report.h"
 #include "fmd/report/debias_report.h"
 #include "fmd/report/explain_report.h"
+#include "fmd/report/ledger_count.h"
 #include "fmd/report/limits.h"
 #include "fmd/report/mask.h"
 #include "fmd/report/match_report.h"

@@ -41,7 +41,8 @@ struct Receipt {
 [[nodiscard]] Receipt read_receipt(const std::filesystem::path& path);
 
 // The part of a receipt that verify compares: without what no file can show again. These
-// are names of files, the run's date and times, versions, and the solver's number of steps.
+// are names of files, the run's date and times, versions, the ledger's count, and the
+// solver's number of steps.
 // docs/verify.md has the list.
 [[nodiscard]] Json claims_of(Json receipt);
 

@@ -53,6 +53,7 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
       write_model(original, original.patch(run.model()), files, names.out);
   DebiasReport report =
       run.measure(open_model(files.temporary(written.main), options.formats));
+  report.ledger = options.ledger;
   report.out = out.filename().string();
   report.model_sha256 = hex(*written.files[0].before);
   report.out_sha256 = hex(written.files[0].after);

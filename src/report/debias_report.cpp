@@ -12,6 +12,7 @@
 #include "fmd/version.h"
 #include "report/audit_words.h"
 #include "report/debias_report.h"
+#include "report/ledger_count.h"
 #include "report/text.h"
 
 namespace fmd::internal {
@@ -232,6 +233,7 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["rows"] = {
       {"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
   json["optimistic"] = r.optimistic;
+  if (r.ledger) json["ledger"] = ledger_json(*r.ledger);
   json["task"] = Json::parse(to_json(r.task));
   json["repaired"] = r.repaired;
   json["options"] = Json::parse(r.options);
@@ -476,6 +478,7 @@ void add_top(const DebiasReport& r, SheetSection& s) {
                (note.overlap < 0 ? "" : ", " + text::seen(note.overlap, note.by_chance)));
   for (const OverlapNote& note : r.overlaps)
     if (note.rows.beyond_chance()) s.line("!       ", overlap_words(note));
+  if (r.ledger) s.line("ledger  ", words(*r.ledger));
   line(s, "rows    ", "{} edit ({}), {} hold-out", count(r.edit_rows),
        r.pairs > 0 ? count(r.pairs) + " pairs" : "matched pairs", count(r.holdout_rows));
 }

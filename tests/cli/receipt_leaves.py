@@ -185,7 +185,7 @@ class Leaves(unittest.TestCase):
     def test_linear_and_the_list_has_nothing_in_vain(self):
         self.call("train", "train.csv", *TASK, "-o", "m.safetensors")
         self.call("debias", "m.safetensors", "repair.csv", "--train", "train.csv", "--attribute", "sex", *DEBIAS,
-                  "-o", "out.safetensors")
+                  "--ledger", "looks.ledger", "-o", "out.safetensors")
         every, old = not_claimed()
         self.assertEqual(self.check("out.safetensors"), set(every + old))
 

@@ -9,6 +9,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/core/types.h"
 #include "fmd/pipeline/source.h"
+#include "fmd/report/ledger_count.h"
 
 namespace fmd {
 
@@ -26,15 +27,6 @@ struct LedgerEntry {
   Index rows = 0;
   std::uint64_t seed = 0;
   std::string model;  // sha256; empty: scores
-};
-
-// All looks at one set so far, the last one included.
-struct LedgerCount {
-  std::string set;
-  Index looks = 0;
-  std::vector<std::uint64_t> seeds;  // different ones, ascending
-  Index models = 0;                  // different ones
-  std::string last;                  // sha256 of the ledger's last line
 };
 
 // The name of a set of rows: a hash over the sorted fingerprints of its rows, of all

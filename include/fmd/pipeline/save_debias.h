@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/debias.h"
@@ -13,6 +14,7 @@ struct SaveOptions {
   bool force = false;                      // replace an OUT that exists
   RunNote run;                             // date and start; seconds are filled in
   ModelFormats formats = model_formats();  // to read OUT again
+  std::optional<LedgerCount> ledger = {};  // for the receipt
 };
 
 // Writes path, undo, receipt and, last, OUT. The receipt's figures are measured on OUT

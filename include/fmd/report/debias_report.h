@@ -10,6 +10,7 @@
 #include "fmd/data/row_overlap.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/audit_report.h"
+#include "fmd/report/ledger_count.h"
 #include "fmd/unlearn/candidate.h"
 
 namespace fmd {
@@ -115,7 +116,8 @@ struct DebiasReport {
   std::vector<AttributeUse> attribute_use;
   std::string blas_kernel;
   std::uint64_t seed = 0;
-  std::optional<LeafEdit> leaves;  // models of trees
+  std::optional<LeafEdit> leaves;          // models of trees
+  std::optional<LedgerCount> ledger = {};  // none: no ledger was named
 
   // The test's contenders, or the hold-out's where there is no test.
   [[nodiscard]] const std::vector<Contender>& figures() const {
