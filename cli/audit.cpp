@@ -20,7 +20,7 @@ struct AuditArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, scores, pair_scores, out, partial, survey;
+  std::string model, data, scores, pair_scores, out, partial, survey, ledger;
   GateArgs gate;
   std::vector<std::string> metrics;
   AuditOptions options{.permutations = 1000};  // where they are shown
@@ -33,7 +33,7 @@ struct AuditArgs {
 // The model to ask: MODEL, or the scores that another program made.
 std::unique_ptr<ModelSource> open_source(const AuditArgs& args, const DataSource& data,
                                          const TaskChanges& changes, const Exec& exec) {
-  if (args.scores.empty()) return open_model_file(args.model);
+  if (args.scores.empty()) return open_file(args.common, args.model);
   std::optional<DataSource> pairs;
   if (!args.pair_scores.empty()) pairs = data_source(args.pair_scores);
   return std::make_unique<ScoresSource>(open_scores(data, std::move(pairs), changes, exec));
@@ -135,6 +135,10 @@ int run_audit(AuditArgs& args) {
     throw Error(ErrorKind::bad_option, "audit: give MODEL and DATA, or --scores FILE",
                 "fmd audit MODEL DATA --attribute COLUMN");
   }
+  if (!args.ledger.empty() &&
+      (!args.scores.empty() || args.scan || !args.partial.empty() || !args.survey.empty()))
+    throw Error(ErrorKind::bad_option, "audit: --ledger needs MODEL and DATA, as a whole",
+                "leave --scores, --scan, --survey and --partial out");
   if (part) return run_part(args);
   if (args.scan) return run_scan(args);
   const GateArgs& gate = args.gate;
@@ -158,7 +162,9 @@ int run_audit(AuditArgs& args) {
   std::unique_ptr<ModelFile> previous_model;
   if (!gate.previous_model.empty()) previous_model = open_model_file(gate.previous_model);
   options.previous_model = previous_model.get();
+  const auto looks = note_look(args.ledger, "audit", args.data, args.model, session.exec());
   AuditReport report = audit(*model, data, options, session.exec());
+  report.ledger = looks;
   report.shown = shown;
   report.notes = session.notes();
   const std::string& format = gate.format;
@@ -217,6 +223,8 @@ void add_audit(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
+  add_rows_option(*cmd, args->common);
+  add_ledger_option(*cmd, args->ledger);
   add_common(*cmd, args->common);
   cmd->footer(R"(
 A limit passes when the whole 95 % interval is at or below the value. It fails when the whole

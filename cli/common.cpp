@@ -244,6 +244,36 @@ void add_inputs_options(CLI::App& command, Common& common) {
                      "Folder or tar file with the images that a column of DATA names");
 }
 
+void add_ledger_option(CLI::App& command, std::string& ledger) {
+  command.add_option("--ledger", ledger,
+                     "A file that counts how often these rows were looked at; a line is "
+                     "added");
+}
+
+std::optional<LedgerCount> note_look(const std::string& ledger, const std::string& command,
+                                     const std::string& data, const std::string& model,
+                                     const Exec& exec) {
+  if (ledger.empty()) return std::nullopt;
+  const RowSet set = row_set(data_source(data), exec);
+  return add_to_ledger(ledger, {.date = now_utc(),
+                                .command = command,
+                                .set = set.name,
+                                .rows = set.rows,
+                                .seed = exec.seed,
+                                .model = file_sha256(model)});
+}
+
+void add_rows_option(CLI::App& command, Common& common) {
+  command.add_option("--training-rows", common.training_rows,
+                     "The file of training rows, where it is not MODEL.rows");
+}
+
+std::unique_ptr<ModelFile> open_file(const Common& common, const std::string& path) {
+  std::unique_ptr<ModelFile> file = open_model_file(path);
+  if (!common.training_rows.empty()) file->use_rows(common.training_rows);
+  return file;
+}
+
 TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {
   TaskChanges changes{.file = {}, .flags = flags, .inputs = {common.images}};
   if (!common.task_file.empty()) changes.file = read_task(common.task_file);

@@ -13,7 +13,9 @@
 #include "fmd/core/exec.h"
 #include "fmd/data/csv.h"
 #include "fmd/data/task.h"
+#include "fmd/formats/model_file.h"
 #include "fmd/model/model.h"
+#include "fmd/pipeline/ledger.h"
 #include "fmd/pipeline/read.h"
 
 namespace fmd::cli {
@@ -26,6 +28,7 @@ struct Common {
   int threads = 0;
   std::string task_file;
   std::string images;
+  std::string training_rows;
   bool json = false;
 };
 
@@ -80,6 +83,15 @@ void add_match_options(CLI::App& command, TaskOverrides& flags);
 void add_guard(CLI::App& command, bool& guard);
 void add_groups_options(CLI::App& command, GroupsFile& groups);
 
+// --ledger
+void add_ledger_option(CLI::App& command, std::string& ledger);
+// Adds this look at the rows to the ledger, if one is named, before they are looked at.
+[[nodiscard]] std::optional<LedgerCount> note_look(const std::string& ledger,
+                                                   const std::string& command,
+                                                   const std::string& data,
+                                                   const std::string& model,
+                                                   const Exec& exec);
+
 // What task.toml and the flags say about a task.
 [[nodiscard]] TaskChanges task_changes(const Common& common, const TaskOverrides& flags);
 // The task of the model (or none), changed by task.toml, then by flags.
@@ -90,6 +102,11 @@ void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
 // --images
 void add_inputs_options(CLI::App& command, Common& common);
+// --training-rows
+void add_rows_option(CLI::App& command, Common& common);
+// The model file, with the training rows that --training-rows names.
+[[nodiscard]] std::unique_ptr<ModelFile> open_file(const Common& common,
+                                                   const std::string& path);
 
 // DATA of a command: a file, or data:NAME, with the groups joined.
 [[nodiscard]] DataSource data_source(const std::string& name,

@@ -80,7 +80,7 @@ int run_compare(const CompareArgs& args) {
   if (!args.train.empty()) options.train = data_source(args.train, args.groups);
   const DataSource data = data_source(args.data, args.groups);
   const CompareReport report = args.model.empty() ? compare(data, options, session.exec())
-                                                  : compare(*open_model_file(args.model),
+                                                  : compare(*open_file(args.common, args.model),
                                                             data, options, session.exec());
   fmt::print(stderr, "{}", warning_lines(report.columns));
   const RunNote note{.date = now_utc(),
@@ -131,6 +131,7 @@ void add_compare(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
+  add_rows_option(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(kCompareFooter);
   on_run(*cmd, [args] { return run_compare(*args); });

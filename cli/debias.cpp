@@ -4,7 +4,9 @@
 
 #include "cli/commands.h"
 #include "cli/field_flags.h"
+#include "cli/signature.h"
 #include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/receipt.h"
@@ -16,7 +18,7 @@ struct DebiasArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, out, holdout, train, test, layers = "1";
+  std::string model, data, out, holdout, train, test, layers = "1", sign, ledger;
   DebiasOptions options;
   FieldFlags options_flags{fields(options)};
   bool force = false;
@@ -34,9 +36,17 @@ int run_debias(const DebiasArgs& args) {
   options.train = rows(args.train);
   options.test = rows(args.test);
   options.task = task_changes(args.common, args.flags);
-  options.save = {.out = args.out, .force = args.force, .date = now_utc()};
-  const auto model = open_model_file(args.model);
+  const DebiasFiles names(args.out);
+  if (!args.sign.empty()) {
+    require_signing(args.sign);
+    OutputFiles({.force = args.force}).reserve(signature_of(names.receipt));
+  }
+  const auto model = open_file(args.common, args.model);
   options.layers = parse_layers(args.layers, model->model());
+  options.save = {.out = args.out, .force = args.force, .date = now_utc()};
+  options.save.ledger =
+      note_look(args.ledger, "debias", args.test.empty() ? args.data : args.test,
+                args.model, session.exec());
   const Repair repair =
       debias(*model, data_source(args.data, args.groups), options, session.exec());
   const DebiasReport& report = repair.report;
@@ -44,9 +54,10 @@ int run_debias(const DebiasArgs& args) {
     print(args.common.json ? receipt_json(report, repair.run) : screen(sheet_of(report)));
     return 1;
   }
+  if (!args.sign.empty()) sign_file(names.receipt, args.sign, args.force);
   if (report.optimistic)
-    say("fmd: warning: rows of DATA were used in training, so the figures look better than "
-        "they are (optimistic in the receipt)");
+    say("fmd: warning: rows were used in training or stand in two of the tables, so the "
+        "figures look better than they are (optimistic and overlaps in the receipt)");
   if (args.common.json) {
     print(std::string(FileView::open(DebiasFiles(args.out).receipt).text()));
   } else {
@@ -94,6 +105,9 @@ void add_files(CLI::App& cmd, DebiasArgs& args) {
   cmd.add_option("--test", args.test, "Rows that are used for the report only");
   cmd.add_option("--holdout", args.holdout,
                  "Rows to choose the candidate on, instead of cross-fitting");
+  cmd.add_option("--sign", args.sign,
+                 "Sign the receipt with this SSH key: OUT.receipt.json.sig (needs "
+                 "ssh-keygen)");
   cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
 }
 
@@ -129,6 +143,8 @@ void add_debias(CLI::App& app) {
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
+  add_rows_option(*cmd, args->common);
+  add_ledger_option(*cmd, args->ledger);
   add_common(*cmd, args->common);
   cmd->footer(kDebiasFooter);
   on_run(*cmd, [args] { return run_debias(*args); });

@@ -8,6 +8,7 @@
 #include "fmd/data/datasets.h"
 #include "fmd/data/split.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/pipeline/audit.h"
 #include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/explain.h"
@@ -131,6 +132,9 @@ int run_demo(const DemoArgs& args) {
   const Bytes bytes = model_bytes(model);
   const fs::path model_file = folder / "income.safetensors";
   write_file(model_file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, true);
+  const Bytes rows = rows_bytes(model.note.row_hashes);
+  write_file(rows_file_of(model_file),
+             {reinterpret_cast<const char*>(rows.data()), rows.size()}, true);
 
   const AuditReport audit = audit_demo(model, parts.measure, exec);
   const Explanation explained = explain_demo(model, parts, folder, exec);

@@ -7,6 +7,7 @@
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/pipeline/training_data.h"
 #include "fmd/report/columns_report.h"
@@ -75,6 +76,7 @@ int run_train(const TrainArgs& args) {
   }
   const Session session(args.common);
   OutputFiles files({.force = args.force});
+  files.reserve(rows_file_of(args.out));
   files.reserve(args.out);
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
@@ -88,6 +90,7 @@ int run_train(const TrainArgs& args) {
   const TrainModelResult result =
       train(table, task, file_sha256(args.data), args.options, session.exec());
   const Bytes bytes = model_bytes(result.model);
+  files.write(rows_file_of(args.out), rows_bytes(result.model.note.row_hashes));
   files.write(args.out, bytes);
   files.commit();
 

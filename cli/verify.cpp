@@ -1,6 +1,8 @@
 #include "fmd/pipeline/verify.h"
 
 #include "cli/commands.h"
+#include "cli/signature.h"
+#include "fmd/core/error.h"
 
 namespace fmd::cli {
 namespace {
@@ -9,6 +11,7 @@ struct VerifyArgs {
   Common common;
   std::string receipt;
   VerifyOptions options;
+  Signer signer;
 };
 
 int run_verify(const VerifyArgs& args) {
@@ -16,7 +19,12 @@ int run_verify(const VerifyArgs& args) {
   VerifyOptions options = args.options;
   options.data_folder = data_folder();
   options.inputs.images = args.common.images;
-  const VerifyReport report = verify(args.receipt, options, session.exec());
+  if (args.signer.allowed.empty() != args.signer.name.empty())
+    throw Error(ErrorKind::bad_option, "verify: --allowed-signers and --signer go together",
+                "--allowed-signers FILE --signer NAME, where FILE has a line \"NAME KEY\"");
+  VerifyReport report = verify(args.receipt, options, session.exec());
+  if (!args.signer.allowed.empty() || std::filesystem::exists(signature_of(args.receipt)))
+    report.checks.push_back(check_signature(args.receipt, args.signer));
   print(args.common.json ? to_json(report) : screen(sheet_of(report)));
   return report.exit_code();
 }
@@ -39,6 +47,10 @@ void add_verify(CLI::App& app) {
   cmd->add_option("--tolerance", o.tolerance,
                   "Largest difference that is accepted, relative to max(1, size)")
       ->capture_default_str();
+  cmd->add_option("--allowed-signers", args->signer.allowed,
+                  "Who may sign: a file with a name and a public key in each line");
+  cmd->add_option("--signer", args->signer.name,
+                  "Who must have signed, by the name in --allowed-signers");
   add_inputs_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(R"(

@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/json.h"
 #include "fmd/core/file.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
@@ -157,7 +158,9 @@ void read_head(const Safetensors& file, const std::string& source, Model& model)
   model.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Index>(theta.size()));
 }
 
+// Earlier versions kept the fingerprints of training rows in the model.
 std::vector<std::uint64_t> read_hashes(const Safetensors& file, const std::string& source) {
+  if (!file.tensors.contains(kHashes)) return {};
   const Tensor& t = tensor(file, kHashes, source);
   if (t.dtype != "I64" || t.shape.size() != 1)
     damaged_model(source, fmt::format("tensor '{}' must be a list of I64", kHashes));
@@ -169,13 +172,16 @@ std::vector<std::uint64_t> read_hashes(const Safetensors& file, const std::strin
 }
 
 std::string note_json(const TrainingNote& note) {
-  return Json{{"rows", note.rows},
-              {"l2", note.l2},
-              {"relative_gradient", note.relative_gradient},
-              {"data", note.data},
-              {"data_sha256", note.data_sha256},
-              {"seed", note.seed}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json json{{"rows", note.rows},
+            {"l2", note.l2},
+            {"relative_gradient", note.relative_gradient},
+            {"data", note.data},
+            {"data_sha256", note.data_sha256},
+            {"seed", note.seed}};
+  const std::string rows =
+      note.row_hashes.empty() ? note.rows_sha256 : hex(sha256(rows_bytes(note.row_hashes)));
+  if (!rows.empty()) json["rows_sha256"] = rows;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 TrainingNote read_note(const std::string& text, const std::string& source) {
@@ -189,6 +195,8 @@ TrainingNote read_note(const std::string& text, const std::string& source) {
     note.data = json.at("data").get<std::string>();
     note.data_sha256 = json.at("data_sha256").get<std::string>();
     note.seed = json.at("seed").get<std::uint64_t>();
+    if (json.contains("rows_sha256"))
+      note.rows_sha256 = json["rows_sha256"].get<std::string>();
   } catch (const Json::exception&) {
     damaged_model(source, "metadata 'fmd.training' cannot be read");
   }
@@ -203,8 +211,14 @@ class NativeFile final : public ModelFile {
       : ModelFile(std::move(files)),
         model_(parse_model(bytes(), path().filename().string())) {
     for (AttributeSpec& spec : model_.task.attributes) spec.stored_in.file = path();
+    if (const auto rows = rows_file_of(path());
+        !model_.note.rows_sha256.empty() && std::filesystem::is_regular_file(rows))
+      model_.note.row_hashes = read_rows(rows, model_.note.rows_sha256);
   }
   [[nodiscard]] const Model& model() const override { return model_; }
+  void use_rows(const std::filesystem::path& rows) override {
+    model_.note.row_hashes = read_rows(rows, model_.note.rows_sha256);
+  }
   // The file is written anew: a model that was stored as F32 becomes F64.
   [[nodiscard]] Patch patch(const Model& changed) const override {
     Model now = fmd::with_theta(model_, changed.theta);
@@ -230,6 +244,13 @@ Model parse_model(std::span<const std::uint8_t> bytes, const std::string& source
   model.note.row_hashes = read_hashes(file, source);
   read_head(file, source, model);
   return model;
+}
+
+void ModelFile::use_rows(const std::filesystem::path& rows) {
+  throw Error(ErrorKind::bad_option,
+              fmt::format("{}: {} does not know which rows it was trained on",
+                          rows.string(), path().filename().string()),
+              "training rows stand beside models of fmd train alone");
 }
 
 std::unique_ptr<ModelSource> ModelFile::with_theta(const Vector& theta) const {
@@ -285,10 +306,6 @@ Bytes model_bytes(const Model& model) {
                 "write the model in the format that it came from");
   std::vector<Matrix> weights(layers);
   std::vector<std::vector<double>> biases(layers);
-  std::vector<std::int64_t> hashes;
-  for (const std::uint64_t hash : model.note.row_hashes)
-    hashes.push_back(static_cast<std::int64_t>(hash));
-
   Safetensors file;
   file.metadata = {{"fmd.format", kFormat},
                    {"fmd.task", to_json(model.task)},
@@ -299,7 +316,6 @@ Bytes model_bytes(const Model& model) {
     file.metadata[kHead] =
         Json{{"activation", to_string(head->activation())}, {"hidden", hidden}}.dump();
   }
-  file.tensors = {{kHashes, tensor_view(hashes, {static_cast<Index>(hashes.size())})}};
   for (std::size_t l = 0; l < layers; ++l) {
     const auto& [start, layer] = all[l];
     const Vector theta = model.theta.segment(start, layer.parameters());

@@ -89,7 +89,7 @@ struct DebiasRun::State {
     if (choices.without_fold.empty()) return std::nullopt;
     FoldModels folds;
     for (const Vector& theta : choices.without_fold)
-      folds.models.push_back(with_theta(original, theta));
+      folds.models.push_back(with_theta(input.model, theta));
     folds.fold.resize(static_cast<std::size_t>(parts.data.size()));
     for (std::size_t k = 0; k < parts.problem.folds.size(); ++k)
       for (const Index row : parts.problem.folds[k])
@@ -128,7 +128,9 @@ struct DebiasRun::State {
     report.strict = options.strict;
     report.max_accuracy_loss = options.max_accuracy_loss;
     if (chosen >= 0) report.budget = budget_of(choice(), options);
-    report.optimistic = parts.data.used_in_training();
+    report.overlaps = parts.overlaps(original);
+    report.optimistic = parts.optimistic(report.overlaps);
+    report.ledger = options.save.ledger;
     report.solve = candidates.solve;
     report.relative_gradient = candidates.relative_gradient;
     report.hessian_source = candidates.hessian_source;

@@ -1,6 +1,10 @@
 #include "fmd/pipeline/receipt.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/beside.h"
 #include "core/json.h"
@@ -10,6 +14,7 @@
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/formats/undo.h"
 #include "fmd/formats/write_model.h"
 #include "pipeline/receipt.h"
@@ -27,6 +32,10 @@ std::filesystem::path out_of(const std::filesystem::path& receipt) {
   }
   return name.substr(0, name.size() - kEnding.size());
 }
+
+// Of the tables; those of repair_parts.cpp.
+constexpr std::array<std::string_view, 7> kRoles = {
+    "edit and hold-out", "edit", "hold-out", "train", "test", "groups", "pairs"};
 
 constexpr const char* kTogether = "keep the files of a model together";
 
@@ -70,6 +79,10 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
                     json.contains("schema") ? json["schema"].dump() : "none"),
         "use the version of fmd that wrote the receipt, or a newer one");
   }
+  if (json["schema"] == 1 && json.contains("overlaps"))
+    throw Error(ErrorKind::bad_model,
+                fmt::format("{}: schema 1 has no overlaps", path.string()),
+                "the receipt was changed after the repair");
   const nlohmann::json object = json["model"];
   const JsonReader model(object, path.string() + ", model");
   receipt.sha256_before = model.text("sha256_before");
@@ -90,6 +103,9 @@ std::vector<DataNote> Receipt::data() const {
   for (const JsonReader& one : reader.objects("data")) {
     DataNote note;
     note.role = one.text("role");
+    if (std::find(kRoles.begin(), kRoles.end(), note.role) == kRoles.end())
+      one.fail(fmt::format("role is \"{}\", must be one of {}", note.role,
+                           fmt::join(kRoles, ", ")));
     note.name = one.text("name");
     if (one.has("sha256")) note.sha256 = one.text("sha256");
     if (one.has("key")) note.key = one.text("key");
@@ -122,6 +138,19 @@ std::string Receipt::changed_file() const {
   return "";
 }
 
+Json claims_of(Json receipt) {
+  for (const char* key : {"run", "versions", "ledger"}) receipt.erase(key);
+  const auto drop = [](Json& from, const char* key) {
+    if (from.is_object()) from.erase(key);
+  };
+  if (receipt.contains("model"))
+    for (const char* key : {"name", "out"}) drop(receipt["model"], key);
+  if (receipt.contains("solve")) drop(receipt["solve"], "iterations");
+  if (receipt.contains("data") && receipt["data"].is_array())
+    for (Json& table : receipt["data"]) drop(table, "name");
+  return receipt;
+}
+
 void require_original(const Receipt& receipt, const std::string& recorded,
                       const Hash& found) {
   if (recorded == hex(found)) return;
@@ -150,7 +179,8 @@ DebiasFiles::DebiasFiles(const std::filesystem::path& o)
       receipt(beside(o, ".receipt.json")),
       undo(beside(o, ".undo")),
       path(beside(o, ".path.json")),
-      path_tensors(beside(o, ".path.safetensors")) {}
+      path_tensors(beside(o, ".path.safetensors")),
+      rows(rows_file_of(o)) {}
 
 std::string undo_debias(const std::filesystem::path& receipt,
                         const std::filesystem::path& out,

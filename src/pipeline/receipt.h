@@ -22,6 +22,7 @@ struct Receipt {
   std::vector<ModelFileNote> model_files;  // of a model of several files: see DebiasReport
 
   [[nodiscard]] std::string name() const { return files.receipt.string(); }
+  [[nodiscard]] int schema() const { return json["schema"].get<int>(); }
   [[nodiscard]] std::vector<DataNote> data() const;  // role, name, sha256, key
   [[nodiscard]] std::filesystem::path main() const;  // the file to open: OUT, or one in it
   // sha256 before the repair, by the name that an undo has; "" where none is recorded.
@@ -38,6 +39,12 @@ struct Receipt {
 // First completes what a killed run left. Throws what parse_receipt() throws, and
 // Error(cannot_read).
 [[nodiscard]] Receipt read_receipt(const std::filesystem::path& path);
+
+// The part of a receipt that verify compares: without what no file can show again. These
+// are names of files, the run's date and times, versions, the ledger's count, and the
+// solver's number of steps.
+// docs/verify.md has the list.
+[[nodiscard]] Json claims_of(Json receipt);
 
 // Throws Error(wrong_model) unless a restored file has the sha256 that the receipt says.
 void require_original(const Receipt& receipt, const std::string& recorded,

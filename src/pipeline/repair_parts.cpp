@@ -259,4 +259,34 @@ std::vector<DataNote> RepairParts::notes(const Task& task, const GroupsFile& gro
   return notes;
 }
 
+std::vector<OverlapNote> RepairParts::overlaps(const Model& model) const {
+  struct Known {
+    std::string role;
+    std::vector<std::uint64_t> rows;
+  };
+  std::vector<Known> tables = {{"data", fingerprints(model, data)}};
+  const auto add = [&](const char* role, const std::optional<Study>& study) {
+    if (study) tables.push_back({role, fingerprints(model, *study)});
+  };
+  add("train", train);
+  add("hold-out", own_holdout);
+  add("test", test);
+  std::vector<OverlapNote> notes;
+  for (std::size_t k = 1; k < tables.size(); ++k)
+    for (std::size_t j = 0; j < k; ++j)
+      if (!tables[k].rows.empty() && !tables[j].rows.empty())
+        notes.push_back(
+            {tables[k].role, tables[j].role, row_overlap(tables[k].rows, tables[j].rows)});
+  return notes;
+}
+
+bool RepairParts::optimistic(const std::vector<OverlapNote>& overlaps) const {
+  const auto used = [](const std::optional<Study>& study) {
+    return study && study->used_in_training();
+  };
+  return data.used_in_training() || used(own_holdout) || used(test) ||
+         std::any_of(overlaps.begin(), overlaps.end(),
+                     [](const OverlapNote& note) { return note.rows.beyond_chance(); });
+}
+
 }  // namespace fmd::internal

@@ -65,6 +65,10 @@ struct RepairParts {
   // What the receipt says about every file.
   [[nodiscard]] std::vector<DataNote> notes(const Task& task, const GroupsFile& groups,
                                             const Exec& exec) const;
+  // Every table with every other one. Empty where rows cannot be told apart.
+  [[nodiscard]] std::vector<OverlapNote> overlaps(const Model& model) const;
+  // Rows that figures come from were used before: in training, or in another table.
+  [[nodiscard]] bool optimistic(const std::vector<OverlapNote>& overlaps) const;
 };
 
 }  // namespace fmd::internal

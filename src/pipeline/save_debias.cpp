@@ -5,6 +5,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/undo.h"
 #include "fmd/formats/write_model.h"
@@ -60,6 +61,8 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
   const DebiasFiles names(options.out);
   OutputFiles files({.force = options.force});
   reserve(names, files);
+  const std::vector<std::uint64_t>& rows = original.model().note.row_hashes;
+  if (!rows.empty()) files.reserve(names.rows);
 
   // OUT is written first and renamed last: the figures are measured on the file after it
   // was read back.
@@ -76,6 +79,7 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
           {file.name, file.before ? hex(*file.before) : "", hex(file.after)});
   files.write(names.path_tensors, path_tensors(report));
   files.write(names.path, path_json(report));
+  if (!rows.empty()) files.write(names.rows, rows_bytes(rows));
   files.write(names.undo, undo_bytes(written.undo));
   files.write(names.receipt, receipt_json(report, note()));
   files.commit();

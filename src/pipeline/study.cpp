@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "fmd/core/error.h"
+#include "fmd/data/row_overlap.h"
 #include "fmd/metrics/head_scores.h"
 #include "pipeline/study_parts.h"
 
@@ -61,7 +62,7 @@ class FlipCache {
 };
 
 bool Study::used_in_training() const {
-  return static_cast<double>(seen) > seen_by_chance + 4 * std::sqrt(seen_by_chance + 1);
+  return beyond_chance(seen, seen_by_chance, size(), trained_on);
 }
 
 std::string Study::where(Index row) const {

@@ -8,6 +8,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
+#include "fmd/data/row_overlap.h"
 #include "fmd/formats/features_file.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/read.h"
@@ -57,14 +58,15 @@ void require_labels(const Study& study, const std::string& hint) {
 }
 
 double twin_share(const std::vector<std::uint64_t>& hashes) {
-  if (hashes.empty()) return 0;
-  Index twins = 0;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    const bool before = i > 0 && hashes[i - 1] == hashes[i];
-    const bool after = i + 1 < hashes.size() && hashes[i + 1] == hashes[i];
-    twins += before || after;
-  }
-  return static_cast<double>(twins) / static_cast<double>(hashes.size());
+  return count_twins(hashes).share();
+}
+
+std::vector<std::uint64_t> fingerprints(const Model& model, const Study& study) {
+  const std::vector<std::string> columns = model.hashed_columns();
+  if (study.y.empty() || study.table.columns.empty() || !study.table.tensors.empty() ||
+      columns.size() < 2)
+    return {};
+  return sorted_hashes(row_hashes(study.table, columns));
 }
 
 Study study_of(const Model& model, Table table, const Task& task, bool need_labels,
@@ -91,9 +93,11 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
     study.reads.push_back(reads_of(model, a));
   }
   // Fingerprints are over the label too: without labels there is nothing to compare.
-  if (!model.note.row_hashes.empty() && !study.y.empty())
+  if (!model.note.row_hashes.empty() && !study.y.empty()) {
     study.seen =
         overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
+    study.trained_on = std::ssize(model.note.row_hashes);
+  }
   return study;
 }
 

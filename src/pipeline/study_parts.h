@@ -33,6 +33,10 @@ void require_labels(const Study& study, const std::string& hint);
 inline constexpr Index kFewestRows = 20;
 // The share of training rows (sorted hashes) that equal another training row.
 [[nodiscard]] double twin_share(const std::vector<std::uint64_t>& hashes);
+// Of the rows' inputs and labels, sorted, to compare tables with each other. Empty where
+// columns do not tell rows apart: without labels, without columns, with tensors.
+[[nodiscard]] std::vector<std::uint64_t> fingerprints(const Model& model,
+                                                      const Study& study);
 
 // A study of these rows. The attributes are known already; their codes are read here.
 [[nodiscard]] Study study_of(const Model& model, Table table, const Task& task,

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include "core/check.h"
+#include "core/json.h"
+#include "data/json_reader.h"
 #include "fmd/core/file.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/formats/write_model.h"
 #include "pipeline/receipt.h"
 #include "pipeline/verify_figures.h"
+#include "report/json_difference.h"
 
 namespace fmd {
 namespace {
@@ -29,7 +32,8 @@ Check check_out(const Receipt& receipt, const ModelFormats& formats,
   }
   if (const std::string changed = receipt.changed_file(); !changed.empty()) {
     check.result = CheckResult::differs;
-    check.detail = changed + " has changed: its sha256 is not the recorded one";
+    check.detail =
+        changed + " has changed: its sha256 is not model.sha256_after of the receipt";
     return check;
   }
   check.result = CheckResult::ok;
@@ -58,8 +62,37 @@ Check check_undo(const Receipt& receipt, const ModelFormats& formats,
     check.detail = "restores the original; it has the recorded sha256";
   } catch (const Error& error) {
     check.result = CheckResult::differs;
-    check.detail = error.what();
+    check.detail = error.kind() == ErrorKind::wrong_model
+                       ? std::string(error.what()) + " (sha256_before)"
+                       : error.what();
   }
+  return check;
+}
+
+// OUT.path.json has the settings too. What changes no figure cannot be recomputed: the two
+// files must say the same.
+Check check_settings(const Receipt& receipt, double tolerance) {
+  Check check{.what = "settings", .result = CheckResult::unchecked, .detail = ""};
+  const std::string name = receipt.files.path.filename().string();
+  if (!std::filesystem::exists(receipt.files.path)) {
+    check.detail = name + " is not here: it must be beside the receipt";
+    return check;
+  }
+  const Json path = parse_json<Json>(FileView::open(receipt.files.path, kMostJson).text(),
+                                     name, ErrorKind::bad_model, "this is no path file",
+                                     "keep the files of a repair together");
+  if (!path.is_object() || !path.contains("options") || !path.contains("task")) {
+    check.detail = name + " has no settings: an earlier version of fmd wrote it";
+    return check;
+  }
+  JsonDifference found;
+  for (const char* key : {"seed", "options", "task", "repaired"})
+    add_differences(key, receipt.json.value(key, Json()), path.value(key, Json()),
+                    tolerance, found);
+  check.result = found.differing == 0 ? CheckResult::ok : CheckResult::differs;
+  check.detail = found.differing == 0
+                     ? "seed, options and task are those in " + name
+                     : fmt::format("{} has other settings: {}", name, found.first);
   return check;
 }
 
@@ -87,6 +120,7 @@ VerifyReport verify(const std::filesystem::path& path, const VerifyOptions& opti
   std::optional<Model> before, after;
   report.checks.push_back(check_out(receipt, options.formats, after));
   report.checks.push_back(check_undo(receipt, options.formats, before));
+  report.checks.push_back(check_settings(receipt, options.tolerance));
   for (const FoundFile& found : files) report.checks.push_back(check_table(found));
   verify_figures(receipt, files, std::move(before), std::move(after), options, exec,
                  report);

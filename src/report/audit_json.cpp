@@ -6,6 +6,7 @@
 #include "fmd/version.h"
 #include "report/audit_changes.h"
 #include "report/audit_words.h"
+#include "report/ledger_count.h"
 #include "report/match_report.h"
 
 namespace fmd::internal {
@@ -252,6 +253,7 @@ std::string to_json(const AuditReport& full) {
   json["data"]["seen_by_chance"] = number(report.seen_by_chance);
   json["data"]["missing_numbers"] = report.missing_numbers;
   if (!report.notes.empty()) json["notes"] = report.notes;
+  if (report.ledger) json["ledger"] = ledger_json(*report.ledger);
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;
   json["replicates"] = report.replicates;

@@ -60,6 +60,7 @@ void add_source(const AuditReport& r, SheetSection& s) {
 void add_top(const AuditReport& r, Sheet& sheet) {
   SheetSection& s = sheet.add();
   add_source(r, s);
+  if (r.ledger) s.line("ledger ", words(*r.ledger));
   if (r.missing_numbers > 0)
     line(s, "note   ", "{} missing numbers counted as the training mean",
          text::count(r.missing_numbers));

@@ -12,6 +12,7 @@
 #include "fmd/version.h"
 #include "report/audit_words.h"
 #include "report/debias_report.h"
+#include "report/ledger_count.h"
 #include "report/text.h"
 
 namespace fmd::internal {
@@ -65,6 +66,18 @@ Json data_json(const std::vector<DataNote>& notes) {
     if (!note.key.empty()) one["key"] = note.key;
     all.push_back(one);
   }
+  return all;
+}
+
+Json overlaps_json(const std::vector<OverlapNote>& notes) {
+  Json all = Json::array();
+  for (const OverlapNote& note : notes)
+    all.push_back({{"rows_of", note.role},
+                   {"equal_rows_of", note.other},
+                   {"shared", note.rows.shared},
+                   {"by_chance", number(note.rows.by_chance)},
+                   {"same_rows", note.rows.same_set},
+                   {"beyond_chance", note.rows.beyond_chance()}});
   return all;
 }
 
@@ -243,10 +256,12 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
                                       {"sha256_before", text_or_null(file.sha256_before)},
                                       {"sha256_after", file.sha256_after}});
   json["data"] = data_json(r.data);
+  json["overlaps"] = overlaps_json(r.overlaps);
   json["rows"] = {
       {"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
   json["folds"] = r.folds;
   json["optimistic"] = r.optimistic;
+  if (r.ledger) json["ledger"] = ledger_json(*r.ledger);
   json["task"] = Json::parse(to_json(r.task));
   json["repaired"] = r.repaired;
   json["options"] = Json::parse(r.options);
@@ -279,6 +294,9 @@ std::string path_json(const DebiasReport& r) {
   Json json;
   json["schema"] = 2;
   json["kind"] = "fmd path";
+  json["seed"] = r.seed;
+  json["options"] = Json::parse(r.options);
+  json["task"] = Json::parse(to_json(r.task));
   json["rows"] = {{"holdout", r.holdout_rows}};
   json["folds"] = r.folds;
   json["risk"] = r.risk;
@@ -505,12 +523,27 @@ std::string still_ahead(const AttributeAudit& a) {
       fixed(i.value, 3), fixed(i.low, 3), fixed(i.high, 3));
 }
 
+std::string overlap_words(const OverlapNote& note) {
+  const RowOverlap& rows = note.rows;
+  if (rows.same_set)
+    return fmt::format("{} and {} are the same rows: figures are optimistic", note.role,
+                       note.other);
+  return fmt::format(
+      "{} of the {} rows of {} are also in {} ({} by chance): figures are "
+      "optimistic",
+      count(rows.shared), count(rows.rows), note.role, note.other,
+      count(std::lround(rows.by_chance)));
+}
+
 void add_top(const DebiasReport& r, SheetSection& s) {
   line(s, "model   ", "{}    {}", r.model, r.method);
   for (const DataNote& note : r.data)
     s.line(fmt::format("{:<7} ", note.role == "edit and hold-out" ? "data" : note.role),
            note.name + (note.rows > 0 ? fmt::format(", {} rows", count(note.rows)) : "") +
                (note.overlap < 0 ? "" : ", " + text::seen(note.overlap, note.by_chance)));
+  for (const OverlapNote& note : r.overlaps)
+    if (note.rows.beyond_chance()) s.line("!       ", overlap_words(note));
+  if (r.ledger) s.line("ledger  ", words(*r.ledger));
   line(s, "rows    ", "{} edit ({}), {}", count(r.edit_rows),
        r.pairs > 0 ? count(r.pairs) + " pairs" : "matched pairs",
        r.folds > 0 ? fmt::format("in {} folds", r.folds)
@@ -555,7 +588,9 @@ std::string caveats(const DebiasReport& r) {
             "or on law."
           : "The flip leaves the other columns as they are: no claim on causes or on law.";
   if (r.optimistic)
-    words += " Some of these rows were used in training: the figures are optimistic.";
+    words +=
+        " Some of these rows were used before, in training or in another table: the "
+        "figures are optimistic.";
   return words;
 }
 

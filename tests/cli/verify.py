@@ -204,6 +204,71 @@ class Verify(unittest.TestCase):
         checks = self.verify(receipt="fmd-demo/repaired.safetensors.receipt.json")
         self.assertEqual(set(self.results(checks).values()), {"ok"}, checks)
 
+    def test_overlaps_of_the_tables_are_said(self):
+        # The test rows are a part of the training rows, and the hold-out is DATA.
+        lines = (self.dir / "train.csv").read_text().splitlines(keepends=True)
+        (self.dir / "part.csv").write_text("".join(lines[:200]))
+        run = self.call("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--train", "train.csv",
+                        "--test", "part.csv", "--holdout", "repair.csv", "--replicates", 100, "--max-accuracy-loss", ".2",
+                        "-o", "shared.safetensors", cwd=self.dir)
+        self.assertIn("199 of the 199 rows of test are also in train", run.stdout)
+        self.assertIn("hold-out and data are the same rows", run.stdout)
+        self.assertIn("warning", run.stderr)
+        receipt = json.loads((self.dir / "shared.safetensors.receipt.json").read_text())
+        self.assertIs(receipt["optimistic"], True)
+        checks = self.verify(receipt="shared.safetensors.receipt.json")
+        self.assertEqual(checks["rows, overlaps"]["result"], "ok")
+        # The tables of the others share nothing.
+        clean = json.loads((self.dir / "out.safetensors.receipt.json").read_text())
+        self.assertIs(clean["optimistic"], False)
+        self.assertEqual([o["beyond_chance"] for o in clean["overlaps"]], [False] * 3)
+        # Nobody can leave them out.
+        receipt["overlaps"] = []
+        (self.dir / "shared.safetensors.receipt.json").write_text(json.dumps(receipt))
+        checks = self.verify(receipt="shared.safetensors.receipt.json", code=1)
+        self.assertEqual(checks["rows, overlaps"]["result"], "differs")
+
+    @unittest.skipUnless(shutil.which("ssh-keygen"), "ssh-keygen is not installed")
+    def test_signatures(self):
+        for name in ("auditor", "stranger"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", self.dir / name], check=True)
+        (self.dir / "signers").write_text("auditor " + (self.dir / "auditor.pub").read_text())
+        repair = ("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--replicates", 100,
+                  "--max-accuracy-loss", ".2", "--sign")
+        self.call(*repair, "auditor", "-o", "signed.safetensors", cwd=self.dir)
+        name = "signed.safetensors.receipt.json"
+        known = ("--allowed-signers", "signers", "--signer", "auditor")
+        checks = self.verify(*known, receipt=name)
+        self.assertEqual(checks["signature"]["result"], "ok", checks)
+        # Without a list of signers it is only said whose key it is.
+        checks = self.verify(receipt=name)
+        self.assertEqual(checks["signature"]["result"], "unchecked")
+        self.assertIn("SHA256:", checks["signature"]["detail"])
+        self.assertEqual(self.verify(*known, receipt="out.safetensors.receipt.json", code=1)["signature"]["result"],
+                         "differs")
+        # Any change breaks it, also of what verify does not compare.
+        whole = (self.dir / name).read_text()
+        receipt = json.loads(whole)
+        receipt["run"]["date"] = "2020-01-01T00:00:00Z"
+        (self.dir / name).write_text(json.dumps(receipt, indent=2))
+        for more in ((), known):
+            self.assertEqual(self.verify(*more, receipt=name, code=1)["signature"]["result"], "differs")
+        (self.dir / name).write_text(whole)
+        # Another key, and another name for the right key.
+        subprocess.run(["ssh-keygen", "-Y", "sign", "-q", "-n", "fmd-receipt", "-f", self.dir / "stranger",
+                        self.dir / name], check=True, input="y\n", text=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(self.verify(*known, receipt=name, code=1)["signature"]["result"], "differs")
+        # What cannot work is said before the work.
+        run = self.call(*repair, "nobody", "-o", "other.safetensors", cwd=self.dir, code=11)
+        self.assertIn("there is no such key", run.stderr)
+        self.assertFalse((self.dir / "other.safetensors").exists())
+        self.call("verify", name, "--signer", "auditor", cwd=self.dir, code=2)
+        without = subprocess.run([FMD, *map(str, repair), "auditor", "-o", "other.safetensors"], cwd=self.dir,
+                                 env={"PATH": str(self.dir)}, capture_output=True, text=True)
+        self.assertEqual(without.returncode, 26, without.stderr)
+        self.assertIn("ssh-keygen, which is not installed", without.stderr)
+        self.assertFalse((self.dir / "other.safetensors").exists())
+
     def test_what_is_no_receipt(self):
         self.call("verify", "out.safetensors", cwd=self.dir, code=2)
         self.call("verify", "none.receipt.json", cwd=self.dir, code=11)

@@ -1,14 +1,18 @@
 #include "fmd/formats/model_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include <gtest/gtest.h>
 
+#include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
 #include "fmd/data/csv.h"
+#include "fmd/formats/rows_file.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/undo.h"
 #include "fmd/model/encoder_backbone.h"
@@ -16,6 +20,7 @@
 #include "fmd/model/passes.h"
 #include "support/check_model_file.h"
 #include "support/close.h"
+#include "support/folder.h"
 #include "support/problems.h"
 
 namespace fmd {
@@ -112,9 +117,60 @@ TEST(ModelFile, ARoundTripKeepsEverythingAndTheBytes) {
     EXPECT_EQ(back.note.rows, 4);
     EXPECT_EQ(back.note.l2, 0.25);
     EXPECT_EQ(back.note.seed, model.note.seed);
-    EXPECT_EQ(back.note.row_hashes, model.note.row_hashes);
+    EXPECT_TRUE(back.note.row_hashes.empty());  // they are in MODEL.rows
+    EXPECT_EQ(back.note.rows_sha256, hex(sha256(rows_bytes(model.note.row_hashes))));
     EXPECT_EQ(model_bytes(back), bytes);
   }
+}
+
+// Whoever has the model cannot test whether a person was among its training rows.
+TEST(ModelFile, HoldsNoFingerprintOfATrainingRow) {
+  const Model model = small_model();
+  const Bytes bytes = model_bytes(model);
+  ASSERT_EQ(model.note.row_hashes.size(), 4U);
+  for (const std::uint64_t hash : model.note.row_hashes) {
+    std::array<std::uint8_t, 8> wanted{};
+    std::memcpy(wanted.data(), &hash, sizeof hash);
+    EXPECT_EQ(std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end()),
+              bytes.end());
+  }
+}
+
+TEST(ModelFile, FindsItsTrainingRowsBesideItOrWhereTheyAreNamed) {
+  const test::Folder folder;
+  const auto write = [&](const std::string& name, const Bytes& bytes) {
+    std::ofstream(folder / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  };
+  const Model model = small_model();
+  const Bytes rows = rows_bytes(model.note.row_hashes);
+  write("m.safetensors", model_bytes(model));
+  EXPECT_TRUE(open_model(folder / "m.safetensors").note.row_hashes.empty());
+  write("elsewhere", rows);
+  const auto file = open_model_file(folder / "m.safetensors");
+  file->use_rows(folder / "elsewhere");
+  EXPECT_EQ(file->model().note.row_hashes, model.note.row_hashes);
+  write("m.safetensors.rows", rows);
+  EXPECT_EQ(open_model(folder / "m.safetensors").note.row_hashes, model.note.row_hashes);
+  write("m.safetensors.rows", rows_bytes(std::vector<std::uint64_t>{1, 2}));
+  EXPECT_ERROR((void)open_model(folder / "m.safetensors"), ErrorKind::wrong_model,
+               "training rows of another model");
+  write("m.safetensors.rows", model_bytes(model));
+  EXPECT_ERROR((void)open_model(folder / "m.safetensors"), ErrorKind::bad_model,
+               "no file of training rows");
+}
+
+// As earlier versions wrote them.
+TEST(ModelFile, ReadsFingerprintsInsideAModel) {
+  const Model model = small_model();
+  std::vector<std::int64_t> hashes;
+  for (const std::uint64_t hash : model.note.row_hashes)
+    hashes.push_back(static_cast<std::int64_t>(hash));
+  const Bytes bytes = model_bytes(model);
+  Safetensors file = Safetensors::parse(bytes, "good");
+  file.tensors["training.row_hashes"] = tensor_view(hashes, {4});
+  EXPECT_EQ(parse_model(file.write(), "old").note.row_hashes, model.note.row_hashes);
 }
 
 TEST(ModelFile, NativeFilesPassTheCheckOfFormats) {

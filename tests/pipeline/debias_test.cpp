@@ -235,6 +235,53 @@ TEST(Debias, ParametersAndFiguresAreTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+const OverlapNote& overlap_of(const DebiasReport& report, const std::string& role,
+                              const std::string& other) {
+  for (const OverlapNote& note : report.overlaps)
+    if (note.role == role && note.other == other) return note;
+  throw std::out_of_range(role + " and " + other);
+}
+
+TEST(Debias, TablesThatShareNoRowsAreNotOptimistic) {
+  const test::Story story = test::made_up_story();
+  const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
+  const DebiasReport report = run.measure(run.model());
+  EXPECT_EQ(report.overlaps.size(), 3U);  // data, train and test, each with each
+  for (const OverlapNote& note : report.overlaps)
+    EXPECT_FALSE(note.rows.beyond_chance()) << note.role << " " << note.other;
+  EXPECT_FALSE(report.optimistic);
+}
+
+// DATA as the test rows, or a part of them: the figures are of rows that the edit saw.
+TEST(Debias, RowsOfTheTestThatAreInDataAreSaidAndMakeItOptimistic) {
+  const test::Story story = test::made_up_story();
+  DebiasInput same = test::debias_input(story.model, story.parts);
+  same.test = same.data;
+  const DebiasRun whole(std::move(same), quick_options(), {});
+  const DebiasReport twice = whole.measure(whole.model());
+  EXPECT_TRUE(overlap_of(twice, "test", "data").rows.same_set);
+  EXPECT_TRUE(twice.optimistic);
+  EXPECT_NE(screen(sheet_of(twice)).find("test and data are the same rows"),
+            std::string::npos);
+
+  DebiasInput some = test::debias_input(story.model, story.parts);
+  std::vector<Index> rows;
+  for (Index row = 0; row < some.train->rows() / 2; ++row) rows.push_back(row);
+  some.test = select(*some.train, rows);
+  const DebiasRun run(std::move(some), quick_options(), {});
+  const DebiasReport report = run.measure(run.model());
+  EXPECT_EQ(overlap_of(report, "test", "train").rows.shared, std::ssize(rows));
+  EXPECT_TRUE(overlap_of(report, "test", "train").rows.beyond_chance());
+  EXPECT_FALSE(overlap_of(report, "test", "data").rows.beyond_chance());
+  EXPECT_TRUE(report.optimistic);
+  const auto json = nlohmann::json::parse(receipt_json(report, {}));
+  ASSERT_EQ(json["overlaps"].size(), 3U);
+  EXPECT_EQ(json["overlaps"][2]["rows_of"], "test");
+  EXPECT_EQ(json["overlaps"][2]["equal_rows_of"], "train");
+  EXPECT_EQ(json["overlaps"][2]["shared"], std::ssize(rows));
+  EXPECT_EQ(json["overlaps"][2]["beyond_chance"], true);
+}
+
 TEST(Debias, ReceiptsHoldNeitherRowsNorWeights) {
   test::Story story = test::made_up_story();
   Column& third = story.parts.test.columns[2];  // a value that only three persons have
@@ -242,7 +289,7 @@ TEST(Debias, ReceiptsHoldNeitherRowsNorWeights) {
   for (std::size_t i = 0; i < 3; ++i) third.codes[i] = 2;
   const DebiasRun run = test::debias_run(story.model, story.parts, quick_options());
   const auto json = nlohmann::json::parse(receipt_json(run.measure(run.model()), {}));
-  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["schema"], 2);
   for (const char* key : {"model", "data", "options", "chosen", "solve", "measures",
                           "moved", "controls", "attribute_use", "versions", "run"})
     EXPECT_TRUE(json.contains(key)) << key;

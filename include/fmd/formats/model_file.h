@@ -32,6 +32,9 @@ class ModelFile : public ModelSource {
   // it is another one. Throws Error(bad_shape).
   [[nodiscard]] virtual Patch patch(const Model& changed) const = 0;
   [[nodiscard]] std::unique_ptr<ModelSource> with_theta(const Vector& theta) const override;
+  // Takes MODEL.rows from another place. Throws what read_rows() throws, and
+  // Error(bad_option) where the model has no such file.
+  virtual void use_rows(const std::filesystem::path& rows);
   // What only this format can tell, for people: lines of a key and a text. See
   // describe_model().
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> details() const {
@@ -77,12 +80,12 @@ using ModelFormats = std::vector<ModelFormat>;
                                 const std::string& source);
 
 // The model as a .safetensors file: head.weight [outputs, features] F64, head.bias
-// [outputs] F64, training.row_hashes [rows] I64; metadata fmd.format, fmd.task,
-// fmd.encoder, fmd.training (JSON texts). With hidden layers: head.0.weight, head.0.bias,
-// head.1.weight ..., the lowest layer first, and metadata fmd.head {"activation": "relu",
-// "hidden": [100, 100]}. Other languages' safetensors libraries read it. Same model, same
-// bytes. Not for a model that was cut: see with_top(). Throws Error(unsupported) for a
-// model that such a file cannot hold.
+// [outputs] F64; metadata fmd.format, fmd.task, fmd.encoder, fmd.training (JSON texts; the
+// rows that it was trained on are in MODEL.rows, see rows_file.h). With hidden layers:
+// head.0.weight, head.0.bias, head.1.weight ..., the lowest layer first, and metadata
+// fmd.head {"activation": "relu", "hidden": [100, 100]}. Other languages' safetensors
+// libraries read it. Same model, same bytes. Not for a model that was cut: see with_top().
+// Throws Error(unsupported) for a model that such a file cannot hold.
 [[nodiscard]] Bytes model_bytes(const Model& model);
 
 }  // namespace fmd

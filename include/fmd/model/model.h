@@ -19,7 +19,10 @@ struct TrainingNote {
   std::string data;              // file name
   std::string data_sha256;
   std::uint64_t seed = 0;
-  std::vector<std::uint64_t> row_hashes;  // of the inputs and the label; sorted
+  // Of the inputs and the label; sorted. They are in MODEL.rows, and in model files of
+  // earlier versions. Empty: not known.
+  std::vector<std::uint64_t> row_hashes = {};
+  std::string rows_sha256 = {};  // of MODEL.rows; empty: the model has none
 };
 
 // A trained model. theta is a value: a repaired model is a new Model.

@@ -19,6 +19,7 @@ struct SaveOptions {
   bool force = false;                      // replace an OUT that exists
   std::string date = {};                   // of the run, for the receipt
   ModelFormats formats = model_formats();  // to read OUT again
+  std::optional<LedgerCount> ledger = {};  // for the receipt
 };
 
 struct DebiasOptions : RepairOptions {

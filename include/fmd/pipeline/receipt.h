@@ -11,7 +11,7 @@ namespace fmd {
 // (pipeline/debias.h) writes them; receipt_json() (report/debias_report.h) says what
 // is in the receipt.
 struct DebiasFiles {
-  std::filesystem::path out, receipt, undo, path, path_tensors;
+  std::filesystem::path out, receipt, undo, path, path_tensors, rows;
   explicit DebiasFiles(const std::filesystem::path& out);
 };
 

@@ -34,6 +34,7 @@ struct Study {
   std::vector<std::unique_ptr<Features>> flips;
   Index seen = -1;            // rows that equal a training row; -1 = not known
   double seen_by_chance = 0;  // expected number if none was used: see make_study
+  Index trained_on = 0;       // rows that the model was trained on; 0 = not known
   Index missing_numbers = 0;
   std::map<std::string, Index> unseen = {};    // cells with unseen categories, by column
   std::shared_ptr<FlipCache> made_flips = {};  // of all rows, see make_flip_pairs

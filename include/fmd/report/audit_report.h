@@ -10,6 +10,7 @@
 #include "fmd/metrics/group.h"
 #include "fmd/metrics/individual.h"
 #include "fmd/metrics/interval.h"
+#include "fmd/report/ledger_count.h"
 #include "fmd/report/limits.h"
 #include "fmd/report/mask.h"
 #include "fmd/report/match_report.h"
@@ -90,6 +91,7 @@ struct AuditReport {
   std::optional<AuditChanges> since_previous;  // what changed since a previous audit
   std::vector<std::string> shown;  // further rates and measures for the screen, by name
   bool include_rows = false;       // small cells are not masked
+  std::optional<LedgerCount> ledger = {};  // none: no ledger was named
 
   [[nodiscard]] const AttributeAudit* find(const std::string& attribute) const;  // or null
 };

@@ -7,9 +7,11 @@
 
 #include "fmd/core/types.h"
 #include "fmd/curvature/inverse_hessian.h"
+#include "fmd/data/row_overlap.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/audit_report.h"
 #include "fmd/report/dropped_column.h"
+#include "fmd/report/ledger_count.h"
 #include "fmd/unlearn/candidate.h"
 
 namespace fmd {
@@ -62,6 +64,12 @@ struct DataNote {
   std::string key;  // groups: the column that joins
 };
 
+// Rows that two tables of a repair have in common.
+struct OverlapNote {
+  std::string role, other;  // "test" rows that equal one of "train"
+  RowOverlap rows;
+};
+
 // A file of a model of several files.
 struct ModelFileNote {
   std::string name, sha256_before, sha256_after;  // before is empty: the repair added it
@@ -81,7 +89,8 @@ struct DebiasReport {
   // file.
   std::vector<ModelFileNote> model_files;
   std::vector<DataNote> data;
-  std::string options;  // JSON text of the complete options
+  std::vector<OverlapNote> overlaps;  // of any two tables of `data`
+  std::string options;                // JSON text of the complete options
   Task task;
   std::vector<std::string> repaired;  // attributes
   std::string method, rule;           // rule in words
@@ -94,7 +103,8 @@ struct DebiasReport {
   bool strict = false;
   Budget budget = Budget::none;     // of the chosen one
   Verdict on_test = Verdict::none;  // the rule on the rows of --test: fail = missed
-  bool optimistic = false;          // rows of DATA were used in training
+  // Rows of DATA or of the test were used in training, or two of the tables share rows.
+  bool optimistic = false;
   InverseSummary solve;
   // |grad F| / |grad F(0)| on the training rows, where rows were ranked by influence. Above
   // 1e-3 the head is not at an optimum, and the ranking is only a hint.
@@ -114,7 +124,8 @@ struct DebiasReport {
   std::vector<AttributeUse> attribute_use;
   std::string blas_kernel;
   std::uint64_t seed = 0;
-  std::optional<LeafEdit> leaves;  // models of trees
+  std::optional<LeafEdit> leaves;          // models of trees
+  std::optional<LedgerCount> ledger = {};  // none: no ledger was named
 
   // The test's contenders, or the hold-out's where there is no test.
   [[nodiscard]] const std::vector<Contender>& figures() const {
@@ -128,9 +139,10 @@ struct RunNote {
 };
 
 // OUT.receipt.json: no persons' rows, no weights. Times are only in `run`. Schema 2: with
-// folds, risk and budget; the `model` of several files also lists `files`.
+// folds, risk, budget and overlaps; the `model` of several files also lists `files`.
 [[nodiscard]] std::string receipt_json(const DebiasReport& report, const RunNote& run);
-// OUT.path.json, schema 2: every candidate with the figures of the choice. The parameters
+// OUT.path.json, schema 2: every candidate with the figures of the choice, and the
+// settings again, which `fmd verify` compares with those of the receipt. The parameters
 // are in OUT.path.safetensors: theta [candidates, parameters], and lambda, s and K
 // [candidates, 1].
 [[nodiscard]] std::string path_json(const DebiasReport& report);
