@@ -40,15 +40,14 @@ std::unique_ptr<ModelSource> open_source(const AuditArgs& args, const DataSource
 
 int run_scan(const AuditArgs& args) {
   const GateArgs& gate = args.gate;
-  const bool judged = !gate.fail_over.empty() || !gate.fail_under.empty() ||
-                      !gate.previous.empty() || !gate.previous_model.empty();
+  const bool judged = judges(gate) || !gate.previous.empty() || !gate.previous_model.empty();
   if (judged ||
       (!gate.format.empty() && gate.format != "screen" && gate.format != "json")) {
     throw Error(
         ErrorKind::bad_option,
         "audit: --scan looks for suspects; it takes no limits, no previous audit, and "
         "writes screen or json",
-        "to judge a column that it finds: fmd audit ... --attribute COLUMN --fail-over");
+        "to judge a column that it finds: fmd audit ... --attribute COLUMN --limit co=.02");
   }
   const Session session(args.common);
   OutputFiles files({.force = args.force});
@@ -247,11 +246,13 @@ void add_audit(CLI::App& app) {
   add_common(*cmd, args->common);
   cmd->footer(R"(
 A limit passes when the whole 95 % interval is at or below the value. It fails when the whole
-interval is above it. Otherwise there is not enough evidence (exit 3). An attribute that the model
-does not read has no flip gap, so a limit on its flip gap never passes.
+interval is above it. Otherwise there is not enough evidence (exit 3). A limit on a gap between
+groups judges the widest pair of groups, or each group against the reference that the task names.
+co of more than two values judges the worst pair of values (co_worst); co_mean judges the mean.
+An attribute that the model does not read has no flip gap, so a limit on its flip gap never passes.
 
 Examples
-  fmd audit income.safetensors test.csv --fail-over co:sex=.02
+  fmd audit income.safetensors test.csv --limit co:sex=.02
   fmd audit income.safetensors test.csv --attribute age:4
   fmd audit income.safetensors test.csv --scan
   fmd audit new.safetensors test.csv --previous-model old.safetensors --fail-on-worse

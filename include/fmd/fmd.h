@@ -82,6 +82,7 @@
 #include "fmd/metrics/interval.h"
 #include "fmd/metrics/limit_sense.h"
 #include "fmd/metrics/matched.h"
+#include "fmd/metrics/measure_names.h"
 #include "fmd/metrics/multiplicity.h"
 #include "fmd/metrics/pair_gaps.h"
 #include "fmd/metrics/permutation.h"

@@ -141,6 +141,7 @@ Model audited_model(const ModelSource& source, const DataSource& data,
     throw Error(ErrorKind::bad_option, "audit: no attribute is named",
                 "name the attribute to compare by: --attribute COLUMN");
   }
+  require_limits(model.task);
   if (options.weighted) require_weight(model.task);
   return model;
 }

@@ -21,23 +21,26 @@ Index least_rows(Index asked, const AuditOptions& options) {
   return options.include_rows ? asked : std::max(asked, kMaskedRows);
 }
 
-GroupOptions group_options(const Task& task, const AuditOptions& options, int reference) {
+// reference: -1 = none is named; then comparisons start from usual.
+GroupOptions group_options(const Task& task, const AuditOptions& options, int reference,
+                           int usual) {
   return {.confidence = options.confidence,
           .replicates = options.replicates,
           .min_rows = least_rows(task.min_group, options),
           .min_label = least_rows(task.min_label, options),
           .reference = reference,
+          .usual = usual,
           .by_name = options.by_name,
           .intervals = options.intervals,
           .permutations = options.permutations};
 }
 
-// Nobody is compared with people whose value is missing, even when they are the largest
-// group.
-int reference_of(const Attribute& attribute, const std::vector<GroupTally>& groups,
+// Where comparisons start when no reference is named: the largest group. Nobody is compared
+// with people whose value is missing, even when they are the largest group.
+int usual_of(const Attribute& attribute, const std::vector<GroupTally>& groups,
                  const Task& task) {
   const bool missing = attribute.groups.size() > attribute.values.size();
-  if (attribute.reference >= 0 || !missing) return attribute.reference;
+  if (attribute.reference >= 0 || !missing) return -1;
   int largest = 0;
   const auto rows = [&](int g) { return groups[static_cast<std::size_t>(g)].all().rows; };
   for (int g = 1; g < static_cast<int>(attribute.values.size()); ++g)
@@ -46,16 +49,11 @@ int reference_of(const Attribute& attribute, const std::vector<GroupTally>& grou
 }
 
 void judge_limits(const Task& task, AuditReport& report) {
+  require_limits(task);
   for (const Limit& limit : task.limits) {
     for (const AttributeAudit& audit : report.attributes)
       if (limit.attribute.empty() || limit.attribute == audit.name)
         report.limits.push_back(judge_limit(audit, limit));
-    if (!limit.attribute.empty() && report.find(limit.attribute) == nullptr) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("limit {}: {} is not an attribute of this audit",
-                              to_string(limit), limit.attribute),
-                  "name it with --attribute too");
-    }
   }
   report.verdict = overall(report.limits);
 }
@@ -108,9 +106,9 @@ AttributeAudit audit_of(const Tally& tally, const Task& task, Index a,
                                                        : "read_as_categories";
   audit.match = own.match;
   const Index alone[] = {a};
-  const int reference = reference_of(attribute, tally.groups(alone), task);
+  const int usual = usual_of(attribute, tally.groups(alone), task);
   audit.groups = group_report(tally, alone, attribute.name, attribute.groups,
-                              group_options(task, options, reference), exec);
+                              group_options(task, options, attribute.reference, usual), exec);
   return audit;
 }
 
@@ -127,7 +125,7 @@ void add_intersections(const Tally& tally, const Task& task,
       const Index both[] = {a, b};
       report.intersections.push_back(
           group_report(tally, both, fmt::format("{} x {}", first.name, second.name), cells,
-                       group_options(task, options, -1), exec));
+                       group_options(task, options, -1, -1), exec));
     }
   }
 }

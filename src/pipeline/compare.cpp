@@ -14,6 +14,7 @@
 #include "fmd/model/cut.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/repair/choice.h"
+#include "fmd/metrics/measure_names.h"
 #include "pipeline/compare_measure.h"
 #include "pipeline/compare_methods.h"
 #include "pipeline/compare_rows.h"
@@ -95,7 +96,7 @@ class Contest {
                 .flips = study_.attributes[0].flips(),
                 .reads = !edit_.pairs.empty()},
         measure_(options.measure.empty() ? (ground_.reads ? "co" : "equalized_odds")
-                                         : options.measure) {
+                                         : measure_named(options.measure, "compare")) {
     (void)figure({}, measure_);  // throws when there is no such measure
   }
 

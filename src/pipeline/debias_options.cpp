@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "data/field_json.h"
+#include "fmd/metrics/measure_names.h"
 #include "pipeline/debias_options.h"
 #include "report/json.h"
 
@@ -18,7 +19,10 @@ TextField named(T& value, T (*parse)(const std::string&)) {
 
 TextField target_field(std::optional<Limit>& target) {
   return {.get = [&target] { return target ? to_string(*target) : std::string(); },
-          .set = [&target](const std::string& text) { target = parse_limit(text); }};
+          .set = [&target](const std::string& text) {
+            target = parse_limit(text);
+            target->measure = measure_named(target->measure, "target " + text);
+          }};
 }
 
 TextsField limits_field(std::vector<Limit>& limits) {

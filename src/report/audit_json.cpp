@@ -63,11 +63,10 @@ Json measure_json(const GroupReport& report, const GroupMeasure& measure) {
   if (!measure.reason.empty()) return json;
   if (!measure.about.empty()) json["about"] = measure.about;
   if (!std::isnan(measure.p_value)) json["adjusted_p_value"] = measure.p_value;
-  if (measure.comparisons.empty()) return json;
-  json["comparisons"] = Json::array();
+  if (!measure.comparisons.empty()) json["comparisons"] = Json::array();
   for (const Comparison& comparison : measure.comparisons)
     json["comparisons"].push_back(comparison_json(report, comparison));
-  if (measure.by_name) return json;
+  if (!measure.widest.difference.defined()) return json;
   json["widest"] = comparison_json(report, measure.widest);
   json["widest"]["pairs"] = measure.pairs;
   return json;
@@ -102,7 +101,7 @@ void flip_measures(const AttributeAudit& audit, const FlipReport& flip, Json& me
                           {"reason", "no pair of values with enough rows"}};
   if (flip.worst < 0) return;
   const FlipCell& cell = flip.cells[static_cast<std::size_t>(flip.worst)];
-  measures["co_worst"] = interval_json(cell.co);
+  measures["co_worst"] = interval_json(flip.co_worst);
   measures["co_worst"]["from"] = name_of(audit.values, cell.from);
   measures["co_worst"]["to"] = name_of(audit.values, cell.to);
 }
@@ -172,6 +171,7 @@ Json attribute_json(const AttributeAudit& audit, bool everything, bool masked) {
           ? Json(nullptr)
           : Json(audit.groups.groups[static_cast<std::size_t>(audit.groups.reference)]
                      .value);
+  json["reference_named"] = audit.groups.named;
   if (!audit.mirrors.empty()) json["mirrors"] = audit.mirrors;
   if (!audit.mirrors_left.empty()) json["mirrors_left"] = audit.mirrors_left;
   if (!audit.cuts.empty()) {
@@ -201,6 +201,7 @@ Json limits_json(const std::vector<LimitResult>& limits) {
                 {"attribute", result.limit.attribute},
                 {"limit", result.limit.value},
                 {"verdict", verdict_key(result.verdict)}};
+    if (result.asked != result.limit.measure) one["asked"] = result.asked;
     if (!result.reason.empty()) one["reason"] = result.reason;
     one["lines"] = Json::array();
     for (const LimitLine& line : result.lines) {

@@ -102,7 +102,8 @@ void add_flips_of_many(const AttributeAudit& a, Index min_group, SheetSection& s
   for (const FlipCell* cell : {shown, worst == shown ? nullptr : worst})
     if (cell != nullptr)
       add_flip(cell == shown ? a.name : "  worst",
-               flip_words(a.values, cell->from, cell->to), cell->co, cell->flip_rate, s);
+               flip_words(a.values, cell->from, cell->to),
+               cell == worst ? flip.co_worst : cell->co, cell->flip_rate, s);
   line(s, kFlipIndent, "mean, the {} values with >= {} rows {}     all pairs: --json",
        flip.large_values, min_group, gap(flip.co_large.value));
 }
@@ -266,9 +267,11 @@ std::string unjudged_words(const AuditReport& r) {
                      groups == 1 ? "was" : "were");
 }
 
+constexpr std::size_t kAboutWidth = 12;
+
 void add_limit(const LimitResult& limit, SheetSection& s) {
   static const SheetColumns figures =
-      sheet_columns("  {limit:30.} {figure:>6} {interval:14} {about:12.} {verdict}");
+      sheet_columns("  {limit:30.} {figure:>6} {interval:14} {about:12} {verdict}");
   static const SheetColumns reasons = sheet_columns("  {limit:30} {reason:34} {verdict}");
   std::string name = limit_words(limit);
   if (limit.lines.empty())
@@ -276,13 +279,17 @@ void add_limit(const LimitResult& limit, SheetSection& s) {
   // When one line does not pass, the lines that pass are left out.
   for (const LimitLine& line : limit.lines) {
     if (line.verdict == Verdict::pass && limit.verdict != Verdict::pass) continue;
+    const bool fits = line.about.size() <= kAboutWidth;
     s.row(figures, {name,
                     {gap(line.interval.value), line.interval},
                     range(line.interval),
-                    line.about,
+                    fits ? line.about : "",
                     shout(line.verdict)});
+    if (!fits) s.line("    ", line.about);
     name.clear();
   }
+  if (limit.asked == "co" && limit.limit.measure == "co_worst")
+    s.line("    ", "the worst pair of values; co_mean judges the mean");
 }
 
 void add_limits(const AuditReport& r, Sheet& sheet) {

@@ -29,6 +29,9 @@ namespace fmd::internal {
                                      int to);
 [[nodiscard]] std::string between(const GroupReport& groups, const GroupMeasure& measure,
                                   const Comparison& comparison);
+// The same in the order of the measure's formula: "Other / Asian" of a ratio.
+[[nodiscard]] std::string pair_words(const GroupReport& groups, const GroupMeasure& measure,
+                                     const Comparison& pair);
 // The reference against the largest other group: the pair of values that screens show.
 [[nodiscard]] std::pair<int, int> shown_values(const AttributeAudit& audit);
 [[nodiscard]] const FlipCell* find_cell(const FlipReport& flip, int from, int to);

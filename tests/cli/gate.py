@@ -124,6 +124,42 @@ class Gate(unittest.TestCase):
         self.assertEqual(root.find(".//testcase").get("name"), "selection_ratio:sex >= .800")
         self.assertEqual(len(ElementTree.fromstring(self.audit("--format", "junit")).findall(".//testcase")), 0)
 
+    def test_limits_name_what_they_judge(self):
+        limits = ("--attribute", "job", "--limit", "co:job=.0001", "--limit", "co_mean:job=.9",
+                  "--limit", "demographic_parity_difference:job=.9", "--limit", "demographic_parity_ratio:job=.01")
+        report = json.loads(self.audit(*limits, "--json", code=1))
+        self.assertEqual([one["measure"] for one in report["limits"]],
+                         ["co_worst", "co_mean", "demographic_parity", "selection_ratio"])
+        self.assertEqual([one.get("asked") for one in report["limits"]],
+                         ["co", None, "demographic_parity_difference", "demographic_parity_ratio"])
+        self.assertEqual([one["verdict"] for one in report["limits"]], ["fail", "pass", "pass", "pass"])
+        job = report["attributes"][0]
+        self.assertFalse(job["reference_named"])
+        self.assertEqual(report["limits"][2]["lines"][0]["high"], job["measures"]["demographic_parity"]["widest"]["high"])
+        self.assertEqual(job["measures"]["demographic_parity"]["widest"]["pairs"], 3)
+        root = ElementTree.fromstring(self.audit(*limits, "--format", "junit", code=1))
+        self.assertIn("co_worst:job <= .000100", [c.get("name") for c in root.iter("testcase")])
+        self.assertIn("co_worst:job", self.audit(*limits, code=1))
+        # With a named reference each group is judged against it.
+        (self.dir / "cook.toml").write_text('[[attributes]]\nname = "job"\nreference = "cook"\n')
+        named = json.loads(self.audit("--task", "cook.toml", "--limit", "demographic_parity:job=.9", "--json"))
+        self.assertTrue(named["attributes"][0]["reference_named"])
+        self.assertEqual([line["about"] for line in named["limits"][0]["lines"]], ["a|b", 'x "<&>"'])
+
+    def test_one_list_of_measures_serves_every_command(self):
+        (self.dir / "policy.toml").write_text('[[attributes]]\nname = "sex"\n[limits]\n"disparate_impact:sex" = 0.8\n')
+        self.audit("--task", "policy.toml", code=1)
+        self.run_fmd("debias", "new.safetensors", "other.csv", "--task", "policy.toml", "--best-effort",
+                     "-o", "policy.safetensors")
+        self.run_fmd("debias", "new.safetensors", "other.csv", "--target", "flip_gap=.5", "-o", "gap.safetensors")
+        for args in (("debias", "new.safetensors", "other.csv", "--target", "demografic_parity=.1", "-o", "x"),
+                     ("compare", "other.csv", "--model", "new.safetensors", "--measure", "demografic_parity"),
+                     ("audit", "new.safetensors", "test.csv", "--limit", "demografic_parity=.1")):
+            with self.subTest(args):
+                run = subprocess.run([FMD, *args], cwd=self.dir, capture_output=True, text=True, timeout=120)
+                self.assertEqual(run.returncode, 2, run.stderr)
+                self.assertIn("did you mean demographic_parity", run.stderr)
+
     def test_csv_has_the_figures_of_the_json(self):
         args = ("--attribute", "sex", "--attribute", "job")
         report = json.loads(self.audit(*args, "--json"))

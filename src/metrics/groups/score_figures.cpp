@@ -11,6 +11,7 @@
 #include "fmd/core/rng.h"
 #include "fmd/metrics/bca.h"
 #include "fmd/metrics/score_curve.h"
+#include "metrics/groups/widest_pair.h"
 #include "metrics/statistics/from_spread.h"
 
 namespace fmd::internal {
@@ -126,42 +127,71 @@ Interval metric_interval(const ScoreMetricInfo& metric, const GroupScores& score
       [&](std::span<const Index> counts) { return metric.value(coarse_runs(counts)); });
 }
 
-GroupMeasure against_reference(const char* name, const std::vector<GroupScores>& scores,
-                               const std::vector<int>& groups, const GroupOptions& options,
-                               const GroupReport& report,
-                               double (*figure)(const ScoreRuns&, const ScoreRuns&),
-                               double least) {
+// Beyond so many groups the pairs are too many to be resampled.
+constexpr std::size_t kMostInPairs = 40;
+
+struct ScoreFigure {
+  const char* name;
+  double (*value)(const ScoreRuns& u, const ScoreRuns& p);
+  double least;
+};
+
+Comparison compare(const ScoreFigure& figure, int first, int second, const GroupScores& p,
+                   const GroupScores& u, double confidence, Bootstrap intervals) {
+  std::vector<double> values;
+  for (std::size_t r = 0; r < u.replicates.size(); ++r)
+    values.push_back(figure.value(u.replicates[r], p.replicates[r]));
+  std::vector<Index> both;
+  if (intervals == Bootstrap::bca) {
+    both = u.coarse;
+    both.insert(both.end(), p.coarse.begin(), p.coarse.end());
+  }
+  return {first, second, figure.name,
+          spread(figure.value(u.runs, p.runs), values, confidence, figure.least, 1, both,
+                 [&](std::span<const Index> counts) {
+                   return figure.value(coarse_runs(counts.first(at(2 * kCoarse))),
+                                       coarse_runs(counts.subspan(at(2 * kCoarse))));
+                 })};
+}
+
+GroupMeasure measure_scores(const ScoreFigure& figure,
+                            const std::vector<GroupScores>& scores,
+                            const std::vector<int>& groups, const GroupOptions& options,
+                            const GroupReport& report) {
   GroupMeasure measure;
-  measure.name = name;
+  measure.name = figure.name;
   measure.by_name = true;
-  const double adjusted =
-      adjusted_confidence(options.confidence, static_cast<Index>(groups.size()) - 1);
-  const auto p = static_cast<std::size_t>(
-      std::find(groups.begin(), groups.end(), report.reference) - groups.begin());
+  const auto count = static_cast<Index>(groups.size());
+  measure.pairs = count * (count - 1) / 2;
+  const double one = adjusted_confidence(options.confidence, count - 1);
+  const double all = adjusted_confidence(options.confidence, measure.pairs);
+  const auto rank = [](const Interval& i) {
+    return std::tuple(std::abs(i.value), i.low - i.high, i.value);
+  };
+  WidestPair widest(false);
   for (std::size_t u = 0; u < groups.size(); ++u) {
-    if (u == p) continue;
-    std::vector<double> values;
-    for (std::size_t r = 0; r < scores[u].replicates.size(); ++r)
-      values.push_back(figure(scores[u].replicates[r], scores[p].replicates[r]));
-    std::vector<Index> both;
-    if (options.intervals == Bootstrap::bca) {
-      both = scores[u].coarse;
-      both.insert(both.end(), scores[p].coarse.begin(), scores[p].coarse.end());
+    for (std::size_t p = 0; p < groups.size(); ++p) {
+      const auto pair = [&](double confidence) {
+        return compare(figure, groups[p], groups[u], scores[p], scores[u], confidence,
+                       options.intervals);
+      };
+      if (p < u && groups.size() <= kMostInPairs) widest.add(pair(all));
+      if (groups[p] != report.reference || u == p) continue;
+      measure.comparisons.push_back(pair(one));
+      const Interval& found = measure.comparisons.back().difference;
+      const Comparison* farthest = measure.behind_value();
+      if (found.defined() &&
+          (farthest == nullptr || rank(found) > rank(farthest->difference)))
+        measure.farthest = static_cast<int>(measure.comparisons.size()) - 1;
     }
-    const Comparison found{report.reference, groups[u], name,
-                           spread(figure(scores[u].runs, scores[p].runs), values, adjusted,
-                                  least, 1, both, [&](std::span<const Index> counts) {
-                                    return figure(
-                                        coarse_runs(counts.first(at(2 * kCoarse))),
-                                        coarse_runs(counts.subspan(at(2 * kCoarse))));
-                                  })};
-    measure.comparisons.push_back(found);
-    const auto rank = [](const Interval& i) {
-      return std::tuple(std::abs(i.value), i.low - i.high, i.value);
-    };
-    if (!found.difference.defined()) continue;
-    if (!measure.value.defined() || rank(found.difference) > rank(measure.value))
-      measure.value = found.difference;
+  }
+  measure.widest = widest.widest();
+  if (const Comparison* farthest = measure.behind_value()) {
+    measure.value = farthest->difference;
+    if (!report.named) {
+      measure.value = {std::abs(measure.value.value), kUndefined, kUndefined};
+      if (groups.size() <= kMostInPairs) measure.value = measure.widest.difference;
+    }
   }
   if (!measure.value.defined()) measure.reason = "a group has labels of one kind only";
   return measure;
@@ -220,12 +250,10 @@ void add_score_figures(const Tally& tally, std::span<const Index> attributes,
         fmt::format("fewer than two groups have >= {} rows", options.min_rows));
   if (report.reference < 0 || !report.groups[at(report.reference)].compared)
     return undefined("the reference group has too few rows");
-  report.measures.push_back(against_reference("auc_difference", scores, groups, options,
-                                              report, auc_difference, -1));
-  report.measures.push_back(
-      against_reference("abroca", scores, groups, options, report, roc_area, 0));
-  report.measures.push_back(
-      against_reference("ks_distance", scores, groups, options, report, score_distance, 0));
+  for (const ScoreFigure& figure : {ScoreFigure{"auc_difference", auc_difference, -1},
+                                    ScoreFigure{"abroca", roc_area, 0},
+                                    ScoreFigure{"ks_distance", score_distance, 0}})
+    report.measures.push_back(measure_scores(figure, scores, groups, options, report));
 }
 
 }  // namespace fmd::internal
