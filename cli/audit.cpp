@@ -90,6 +90,7 @@ int run_part(const AuditArgs& args) {
   files.reserve(out);
   AuditOptions options = args.options;
   options.permutations = args.permutations;
+  options.allow = gate.allow;
   const DataSource data =
       data_source(args.scores.empty() ? args.data : args.scores, args.groups);
   TaskChanges changes = task_changes(args.common, args.flags);
@@ -144,6 +145,7 @@ int run_audit(AuditArgs args) {
   if (!args.out.empty()) files.reserve(args.out);
   const std::vector<std::string> shown = metric_names(args.metrics);
   AuditOptions options = args.options;
+  options.allow = gate.allow;
   if (!gate.previous.empty()) options.previous = read_audit(gate.previous);
   const DataSource data =
       data_source(args.scores.empty() ? args.data : args.scores, args.groups);
@@ -249,6 +251,8 @@ A limit passes when the whole 95 % interval is at or below the value. It fails w
 interval is above it. Otherwise there is not enough evidence (exit 3). A limit on a gap between
 groups judges the widest pair of groups, or each group against the reference that the task names.
 co of more than two values judges the worst pair of values (co_worst); co_mean judges the mean.
+Warnings (constant_answer, other_threshold, seen_in_training, copied_rows, label_is_attribute) keep
+limits from passing (exit 3) unless --allow names them.
 An attribute that the model does not read has no flip gap, so a limit on its flip gap never passes.
 
 Examples

@@ -33,6 +33,11 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
       ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
       ->capture_default_str();
   command
+      .add_option("--allow", args.allow,
+                  "Let limits pass beside these warnings, by name: copied_rows,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
       .add_option("--format", args.format,
                   "Format of the file with -o, otherwise of stdout: screen, json, csv, "
                   "markdown or junit")
@@ -85,6 +90,9 @@ int exit_for(const AuditReport& report, const GateArgs& args) {
   }
   if (report.verdict != Verdict::unclear) return 0;
   if (args.on_unclear == "fail") return 1;
+  // No option but --allow takes a warning away.
+  for (const AuditWarning& warning : report.warnings)
+    if (!warning.allowed) return 3;
   if (args.on_unclear == "exit-3") return 3;
   // A limit that cannot be judged at all stays unclear: no option changes that.
   for (const LimitResult& limit : report.limits)

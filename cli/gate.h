@@ -12,7 +12,7 @@ namespace fmd::cli {
 
 // Options of `audit`: its limits, what it compares with, and the form of its report.
 struct GateArgs {
-  std::vector<std::string> limits, fail_over, fail_under;
+  std::vector<std::string> limits, fail_over, fail_under, allow;
   std::string on_unclear = "exit-3", format, previous, previous_model;
   bool fail_on_worse = false, guard = false;
 };

@@ -8,13 +8,14 @@
 #include "fmd/core/hash.h"
 #include "fmd/data/table_stream.h"
 #include "metrics/tally/saved_state.h"
+#include "pipeline/audit_warnings.h"
 #include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
 
-constexpr std::uint32_t kAuditFormat = 1;
+constexpr std::uint32_t kAuditFormat = 2;  // 1: without what warnings need
 
 // Small cells are not shown, so they are not compared.
 Index least_rows(Index asked, const AuditOptions& options) {
@@ -130,6 +131,14 @@ void add_intersections(const Tally& tally, const Task& task,
   }
 }
 
+// Scores of another program and features without their table have no inputs to compare.
+bool tells_rows_apart(const Table& table, const std::vector<std::string>& columns) {
+  return columns.size() > 1 && table.tensors.empty() &&
+         std::all_of(columns.begin(), columns.end(), [&](const std::string& name) {
+           return table.find(name) != nullptr;
+         });
+}
+
 void put_texts(ByteWriter& out, const std::vector<std::string>& texts) {
   out.put(static_cast<std::uint64_t>(texts.size()));
   for (const std::string& text : texts) out.put_text(text);
@@ -206,7 +215,8 @@ AuditState::AuditState(const Model& model, std::vector<Attribute> attributes,
       seed_(seed),
       kind_(scores_of(model) != nullptr ? "" : kind_of(model)),
       tally_(audit_plan(model, attributes, labelled, options)),
-      twins_(twin_share(model.note.row_hashes)) {
+      twins_(twin_share(model.note.row_hashes)),
+      trained_on_(std::ssize(model.note.row_hashes)) {
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     Counted own;
     own.attribute = std::move(attributes[a]);
@@ -247,6 +257,8 @@ void AuditState::add(const Model& model, const Study& block, const Scored& score
   }
   seen_ = block.seen < 0 || seen_ < 0 ? -1 : seen_ + block.seen;
   missing_numbers_ += block.missing_numbers;
+  if (const auto columns = model.hashed_columns(); tells_rows_apart(block.table, columns))
+    row_twins_.add(row_hashes(block.table, columns));
 }
 
 AuditReport AuditState::report(
@@ -275,6 +287,8 @@ AuditReport AuditState::report(
   report.seen = seen_;
   report.seen_by_chance = twins_ * static_cast<double>(tally_.rows());
   report.missing_numbers = missing_numbers_;
+  add_warnings({tally_, row_twins_, twins_, trained_on_, model_threshold_}, options_.allow,
+               report);
   report.model = model_;
   report.model_sha256 = model_sha256_;
   for (const AuditPiece& piece : pieces_)
@@ -290,9 +304,10 @@ void AuditState::put_options(ByteWriter& out) const {
   for (const bool flag : {options_.intervals == Bootstrap::bca, options_.intersections,
                           options_.by_name, options_.weighted, options_.include_rows})
     out.put(static_cast<std::uint8_t>(flag));
+  put_texts(out, options_.allow);
 }
 
-void AuditState::get_options(ByteReader& in) {
+void AuditState::get_options(ByteReader& in, std::uint32_t format) {
   seed_ = in.get<std::uint64_t>();
   options_.confidence = in.get<double>();
   options_.replicates = in.get<Index>();
@@ -303,6 +318,7 @@ void AuditState::get_options(ByteReader& in) {
   options_.by_name = flag();
   options_.weighted = flag();
   options_.include_rows = flag();
+  if (format >= 2) options_.allow = get_texts(in);
   constexpr Index kMost = 1'000'000;
   if (!(options_.confidence > 0 && options_.confidence < 1) || options_.replicates < 0 ||
       options_.replicates > kMost || options_.permutations < 0 ||
@@ -350,6 +366,7 @@ void AuditState::merge(const AuditState& other) {
   }
   seen_ = seen_ < 0 || other.seen_ < 0 ? -1 : seen_ + other.seen_;
   missing_numbers_ += other.missing_numbers_;
+  row_twins_.merge(other.row_twins_);
   pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end());
   std::sort(pieces_.begin(), pieces_.end(), [](const auto& a, const auto& b) {
     return a.name != b.name ? a.name < b.name : a.sha256 < b.sha256;
@@ -365,6 +382,9 @@ void AuditState::save(ByteWriter& out) const {
   out.put(survey_rows_);
   for (const Index n : {seen_, missing_numbers_}) out.put(n);
   out.put(twins_);
+  out.put(trained_on_);
+  out.put(model_threshold_);
+  row_twins_.save(out);
   out.put(static_cast<std::uint64_t>(pieces_.size()));
   for (const AuditPiece& piece : pieces_) {
     out.put_text(piece.name);
@@ -385,17 +405,23 @@ void AuditState::save(ByteWriter& out) const {
 }
 
 AuditState AuditState::load(ByteReader& in) {
-  if (in.get<std::uint32_t>() != kAuditFormat) damaged_state("audit");
+  const auto format = in.get<std::uint32_t>();
+  if (format < 1 || format > kAuditFormat) damaged_state("audit");
   AuditState state;
   for (std::string* text : {&state.model_, &state.model_sha256_, &state.model_id_,
                             &state.survey_id_, &state.kind_})
     *text = in.get_text();
   state.task_ = task_from_json(in.get_text(), "audit");
-  state.get_options(in);
+  state.get_options(in, format);
   state.survey_rows_ = in.get<Index>();
   state.seen_ = in.get<Index>();
   state.missing_numbers_ = in.get<Index>();
   state.twins_ = in.get<double>();
+  if (format >= 2) {
+    state.trained_on_ = in.get<Index>();
+    state.model_threshold_ = in.get<double>();
+    state.row_twins_ = RowTwins::load(in);
+  }
   for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
     AuditPiece piece{in.get_text(), in.get_text(), 0};
     piece.rows = in.get<Index>();

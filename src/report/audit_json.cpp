@@ -272,6 +272,11 @@ std::string to_json(const AuditReport& full) {
   }
   if (report.since_previous) json["baseline"] = changes_json(*report.since_previous);
   json["limits"] = limits_json(report.limits);
+  json["warnings"] = Json::array();
+  for (const AuditWarning& warning : report.warnings)
+    json["warnings"].push_back({{"name", warning.name},
+                                {"text", warning.text},
+                                {"allowed", warning.allowed}});
   json["verdict"] = verdict_key(report.verdict);
   return json_lines(json);
 }

@@ -110,7 +110,7 @@ void add_flips_of_many(const AttributeAudit& a, Index min_group, SheetSection& s
 
 void add_flips(const AuditReport& r, Sheet& sheet) {
   SheetSection& s = sheet.add("FLIP TEST ", "one column changed, the rest kept",
-                              "      flip gap       answers change");
+                              "      flip gap (co)  answers change");
   for (const AttributeAudit& a : r.attributes) {
     if (!a.flip) {
       s.line(fmt::format("  {:<8} ", clip(a.name, 8)), no_flip_words(a.flip_reason));
@@ -224,6 +224,9 @@ void add_groups(const AuditReport& r, Sheet& sheet) {
   SheetSection& s = sheet.add(
       "GROUPS", "",
       fmt::format("            rows  {:<19} TPR % (positives)      FPR %", word + " %"));
+  // "True positive" misleads where the favourable answer is not the positive one.
+  if (r.task.favorable_class() != 1)
+    s.line("", "TPR: favourable rate among favourable labels; FPR: among the others");
   for (const AttributeAudit& a : r.attributes) {
     const GroupMeasure* parity = a.groups.find("demographic_parity");
     if (parity != nullptr && !parity->reason.empty()) {
@@ -274,7 +277,7 @@ void add_limit(const LimitResult& limit, SheetSection& s) {
       sheet_columns("  {limit:30.} {figure:>6} {interval:14} {about:12} {verdict}");
   static const SheetColumns reasons = sheet_columns("  {limit:30} {reason:34} {verdict}");
   std::string name = limit_words(limit);
-  if (limit.lines.empty())
+  if (limit.lines.empty() || !limit.reason.empty())
     s.row(reasons, {name, reason_words(limit.reason), shout(limit.verdict)});
   // When one line does not pass, the lines that pass are left out.
   for (const LimitLine& line : limit.lines) {
@@ -290,6 +293,13 @@ void add_limit(const LimitResult& limit, SheetSection& s) {
   }
   if (limit.asked == "co" && limit.limit.measure == "co_worst")
     s.line("    ", "the worst pair of values; co_mean judges the mean");
+}
+
+void add_warnings(const AuditReport& r, Sheet& sheet) {
+  if (r.warnings.empty()) return;
+  SheetSection& s =
+      sheet.add("WARNINGS", "(no limit passes beside one, unless --allow names it)");
+  for (const AuditWarning& warning : r.warnings) s.line("  ", warning_words(warning));
 }
 
 void add_limits(const AuditReport& r, Sheet& sheet) {
@@ -359,6 +369,7 @@ Sheet sheet_of(const AuditReport& full) {
   add_groups(report, sheet);
   add_measures(report, sheet);
   add_changes(report, sheet);
+  add_warnings(report, sheet);
   add_limits(report, sheet);
   for (SheetSection& section : sheet.sections) section.on = Medium::screen;
   add_page(report, sheet);

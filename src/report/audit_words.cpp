@@ -48,7 +48,17 @@ std::string verdict_words(const AuditReport& report) {
       fmt::format("{}, {} {}, {} failed", shout(report.verdict), report.limits.size(),
                   report.limits.size() == 1 ? "limit" : "limits", failed);
   if (unclear > 0) out += fmt::format(", {} without enough evidence", unclear);
+  std::string names;
+  for (const AuditWarning& warning : report.warnings)
+    if (!warning.allowed) names += (names.empty() ? "" : ", ") + warning.name;
+  if (failed == 0 && unclear == 0 && !names.empty())
+    out += fmt::format("; no pass because of {}", names);
   return out;
+}
+
+std::string warning_words(const AuditWarning& warning) {
+  return fmt::format("{}: {}{}", warning.name, warning.text,
+                     warning.allowed ? " (allowed by --allow)" : "");
 }
 
 bool is_shown(const AuditReport& report, const AuditFigure& figure) {

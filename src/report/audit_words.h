@@ -16,6 +16,7 @@ namespace fmd::internal {
 [[nodiscard]] std::string limit_words(const LimitResult& limit);  // "co:sex <= .02"
 [[nodiscard]] std::string verdict_words(
     const AuditReport& report);  // "FAIL, 2 limits, ..."
+[[nodiscard]] std::string warning_words(const AuditWarning& warning);
 [[nodiscard]] std::string shout(Verdict verdict);
 
 // Whether the screen shows a figure: the usual ones, and others that were asked for.

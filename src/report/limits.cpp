@@ -139,6 +139,14 @@ bool has_measure(const AttributeAudit& audit, const std::string& measure) {
          measure == "worst_group_accuracy" || audit.groups.find(measure) != nullptr;
 }
 
+// The rows that a figure comes from: those that are flipped, or those of compared groups.
+Index rows_behind(const AttributeAudit& audit, const std::string& measure) {
+  if (is_flip(measure)) return audit.flip ? audit.flip->units : 0;
+  Index rows = 0;
+  for (const Group& group : audit.groups.groups) rows += group.compared ? group.rows : 0;
+  return rows;
+}
+
 }  // namespace
 
 void require_limits(const Task& task) {
@@ -179,6 +187,11 @@ LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit) {
     if (line.verdict == Verdict::fail) result.verdict = Verdict::fail;
     if (line.verdict == Verdict::unclear && result.verdict == Verdict::pass)
       result.verdict = Verdict::unclear;
+  }
+  if (const Index rows = rows_behind(audit, measure);
+      result.verdict == Verdict::pass && rows < kLimitRows) {
+    result.verdict = Verdict::unclear;
+    result.reason = fmt::format("fewer than {} rows: never a pass", kLimitRows);
   }
   // Where another column still tells the attribute, a flip hides nothing from the model.
   if (is_flip(measure) && !audit.mirrors_left.empty() &&

@@ -222,7 +222,7 @@ data   d.csv, 800 rows, 3 of them seen in training
 reads  sex: no    race: no
 accuracy 80.0 % [79.0, 81.0]   log loss 0.400   calibration error 0.010
 
-FLIP TEST  one column changed, the rest kept      flip gap       answers change
+FLIP TEST  one column changed, the rest kept      flip gap (co)  answers change
   sex      not read by the model: no flip test; see the groups
   race     White -> Black                    0.059 [.058, .060]       10.0 %
     worst  Black -> Other                    1e-04 [.000, .000]       10.0 %

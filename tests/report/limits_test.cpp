@@ -36,6 +36,7 @@ AttributeAudit three_groups() {
   flip.co_worst = {.2, .15, .25};
   flip.cells = {{.from = 0, .to = 1, .rows = 400, .co = {.2, .17, .23}}};
   flip.worst = 0;
+  flip.units = 1200;
   return audit;
 }
 
@@ -81,6 +82,16 @@ TEST(Limits, TheFlipGapOfManyValuesIsTheWorstPair) {
   EXPECT_NE(to_json(report).find("\"measure\": \"co_worst\""), std::string::npos);
   EXPECT_NE(to_json(report).find("\"asked\": \"co\""), std::string::npos);
   EXPECT_NE(junit(sheet).find("co_worst:race"), std::string::npos);
+}
+
+TEST(Limits, FewRowsNeverPass) {
+  AttributeAudit audit = three_groups();
+  EXPECT_EQ(judged(audit, "co_mean=.9").verdict, Verdict::pass);
+  audit.flip->units = kLimitRows - 1;
+  EXPECT_EQ(judged(audit, "co_mean=.9").verdict, Verdict::unclear);
+  EXPECT_EQ(judged(audit, "co_mean=.01").verdict, Verdict::fail);
+  for (Group& group : audit.groups.groups) group.rows = 10;
+  EXPECT_EQ(judged(audit, "demographic_parity=.9").verdict, Verdict::unclear);
 }
 
 TEST(Limits, AMeasureThatThisRunDidNotTakeIsUnclear) {

@@ -37,6 +37,9 @@ void require_limits(const Task& task);
 // measure of an attribute that the model does not read is unclear, with the reason
 // not_an_input. It never passes.
 [[nodiscard]] LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit);
+// With fewer rows than this behind its figure no limit passes.
+inline constexpr Index kLimitRows = 50;
+
 // One fail: fail. No fail, but one unclear: unclear. Otherwise pass; none without limits.
 [[nodiscard]] Verdict overall(const std::vector<LimitResult>& limits);
 
