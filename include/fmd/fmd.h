@@ -158,6 +158,8 @@
 #include "fmd/report/sheet.h"
 #include "fmd/report/verify_report.h"
 #include "fmd/repro/colours.h"
+#include "fmd/repro/coverage.h"
+#include "fmd/repro/coverage_page.h"
 #include "fmd/repro/digits.h"
 #include "fmd/repro/recolour.h"
 #include "fmd/repro/reproduce.h"
