@@ -99,7 +99,7 @@ struct GroupReport {
   // ones of rate_ratio() over all pairs, adjusted for their number.
   Interval selection_ratio;
   std::vector<GroupMeasure> measures;
-  Interval worst_group_accuracy;  // least accurate compared group, with its own interval
+  Interval worst_group_accuracy;  // of the least accurate group, whichever it is
   int worst_group = -1;
   Index rows_without_group = 0;  // attribute missing
 

@@ -119,15 +119,22 @@ void set_ratio(const GroupRate& selection, double confidence, GroupReport& repor
   report.selection_ratio = widest.widest().difference;
 }
 
-void set_worst_group(const GroupRate& accuracy, GroupReport& report) {
+// The least accurate group. Its interval is that of the least accuracy of any group: the
+// smallest ends over all groups, each adjusted for their number.
+void set_worst_group(const GroupRate& accuracy, double confidence, GroupReport& report) {
   if (!accuracy.reason.empty()) return;
-  for (int g = 0; g < static_cast<int>(report.groups.size()); ++g) {
-    if (!accuracy.enough(g)) continue;
-    const Interval& here = report.groups[at(g)].accuracy;
-    if (report.worst_group >= 0 && here.value >= report.worst_group_accuracy.value)
-      continue;
-    report.worst_group = g;
-    report.worst_group_accuracy = here;
+  std::vector<int> groups;
+  for (int g = 0; g < static_cast<int>(report.groups.size()); ++g)
+    if (accuracy.enough(g)) groups.push_back(g);
+  Interval& worst = report.worst_group_accuracy;
+  for (const int g : groups) {
+    const RateCount& count = accuracy.counts[at(g)];
+    const Interval here = effective_wilson(
+        count.hits, count.of, adjusted_confidence(confidence, std::ssize(groups)));
+    if (report.worst_group < 0) worst = here;
+    if (report.worst_group < 0 || here.value < worst.value) report.worst_group = g;
+    worst = {std::min(worst.value, here.value), std::min(worst.low, here.low),
+             std::min(worst.high, here.high), here.kind};
   }
 }
 
@@ -188,7 +195,7 @@ GroupReport group_report(const Tally& tally, std::span<const Index> attributes,
   add("demographic_parity_soft", {&soft.all});
   add("equal_opportunity_soft", {&soft.positives});
   set_ratio(rates.selection, confidence, report);
-  set_worst_group(rates.accuracy, report);
+  set_worst_group(rates.accuracy, confidence, report);
   if (options.by_name) add_figures(tally, attributes, groups, options, exec, report);
   return report;
 }
