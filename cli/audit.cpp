@@ -41,15 +41,14 @@ std::unique_ptr<ModelSource> open_source(const AuditArgs& args, const DataSource
 
 int run_scan(const AuditArgs& args) {
   const GateArgs& gate = args.gate;
-  const bool judged = !gate.fail_over.empty() || !gate.fail_under.empty() ||
-                      !gate.previous.empty() || !gate.previous_model.empty();
+  const bool judged = judges(gate) || !gate.previous.empty() || !gate.previous_model.empty();
   if (judged ||
       (!gate.format.empty() && gate.format != "screen" && gate.format != "json")) {
     throw Error(
         ErrorKind::bad_option,
         "audit: --scan looks for suspects; it takes no limits, no previous audit, and "
         "writes screen or json",
-        "to judge a column that it finds: fmd audit ... --attribute COLUMN --fail-over");
+        "to judge a column that it finds: fmd audit ... --attribute COLUMN --limit co=.02");
   }
   const Session session(args.common);
   OutputFiles files({.force = args.force});
@@ -91,6 +90,7 @@ int run_part(const AuditArgs& args) {
   OutputFiles files({.force = args.force});
   files.reserve(out);
   AuditOptions options = args.options;
+  options.allow = gate.allow;
   const DataSource data =
       data_source(args.scores.empty() ? args.data : args.scores, args.groups);
   TaskChanges changes = task_changes(args.common, args.flags);
@@ -152,6 +152,7 @@ int run_audit(AuditArgs& args) {
   if (!args.out.empty()) files.reserve(args.out);
   const std::vector<std::string> shown = metric_names(args.metrics);
   AuditOptions options = args.options;
+  options.allow = gate.allow;
   if (!gate.previous.empty()) options.previous = read_audit(gate.previous);
   const DataSource data =
       data_source(args.scores.empty() ? args.data : args.scores, args.groups);
@@ -228,11 +229,15 @@ void add_audit(CLI::App& app) {
   add_common(*cmd, args->common);
   cmd->footer(R"(
 A limit passes when the whole 95 % interval is at or below the value. It fails when the whole
-interval is above it. Otherwise there is not enough evidence (exit 3). An attribute that the model
-does not read has no flip gap, so a limit on its flip gap never passes.
+interval is above it. Otherwise there is not enough evidence (exit 3). A limit on a gap between
+groups judges the widest pair of groups, or each group against the reference that the task names.
+co of more than two values judges the worst pair of values (co_worst); co_mean judges the mean.
+Warnings (constant_answer, other_threshold, seen_in_training, copied_rows, label_is_attribute) keep
+limits from passing (exit 3) unless --allow names them.
+An attribute that the model does not read has no flip gap, so a limit on its flip gap never passes.
 
 Examples
-  fmd audit income.safetensors test.csv --fail-over co:sex=.02
+  fmd audit income.safetensors test.csv --limit co:sex=.02
   fmd audit income.safetensors test.csv --attribute age:4
   fmd audit income.safetensors test.csv --scan
   fmd audit new.safetensors test.csv --previous-model old.safetensors --fail-on-worse

@@ -4,34 +4,39 @@
 
 #include "cli/common.h"
 #include "fmd/core/error.h"
+#include "fmd/metrics/measure_names.h"
 
 namespace fmd::cli {
 namespace {
 
+// The old flags say the sense of the measure; --limit leaves it to the measure.
 Limit limit_of(const std::string& text, bool floor) {
   const Limit limit = parse_limit(text);
-  if (is_floor(limit.measure) == floor) return limit;
+  if (is_floor(measure_named(limit.measure, "limit " + text)) == floor) return limit;
   throw Error(ErrorKind::bad_option,
               fmt::format("limit {}: {} is best when {}", text, limit.measure,
                           floor ? "small" : "large"),
-              fmt::format("write --fail-{} {}", floor ? "over" : "under", text));
+              fmt::format("write --limit {}", text));
 }
 
 }  // namespace
 
 void add_gate_options(CLI::App& command, GateArgs& args) {
   command
-      .add_option("--fail-over", args.fail_over, "Limit, e.g. co:sex=.02; may be repeated")
-      ->allow_extra_args(false);
-  command
-      .add_option("--fail-under", args.fail_under,
-                  "Limit on a measure that is best when large, e.g. selection_ratio:sex=.8")
+      .add_option("--limit", args.limits,
+                  "Limit on a measure, e.g. co:sex=.02; may be repeated. Gaps must be at "
+                  "most the value; ratios and accuracies (selection_ratio=.8) at least")
       ->allow_extra_args(false);
   command
       .add_option("--on-unclear", args.on_unclear,
                   "What to do when there is not enough evidence: exit-3, fail, pass")
       ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
       ->capture_default_str();
+  command
+      .add_option("--allow", args.allow,
+                  "Let limits pass beside these warnings, by name: copied_rows,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command
       .add_option("--format", args.format,
                   "Format of the file with -o, otherwise of stdout: screen, json, csv, "
@@ -43,6 +48,8 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
       "--previous-model", args.previous_model,
       "The previous model; both models score DATA, and changes are paired by row");
   // The old names still work. An empty group hides them from --help.
+  command.add_option("--fail-over", args.fail_over)->allow_extra_args(false)->group("");
+  command.add_option("--fail-under", args.fail_under)->allow_extra_args(false)->group("");
   command.add_option("--baseline", args.previous)->group("");
   command.add_option("--baseline-model", args.previous_model)->group("");
   add_guard(command, args.guard);
@@ -50,9 +57,14 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
                    "Exit 1 when the whole interval of a change is on the worse side");
 }
 
+bool judges(const GateArgs& args) {
+  return !args.limits.empty() || !args.fail_over.empty() || !args.fail_under.empty();
+}
+
 std::optional<std::vector<Limit>> limits_of(const GateArgs& args) {
-  if (args.fail_over.empty() && args.fail_under.empty()) return std::nullopt;
+  if (!judges(args)) return std::nullopt;
   std::vector<Limit> limits;
+  for (const std::string& text : args.limits) limits.push_back(parse_limit(text));
   for (const std::string& text : args.fail_over) limits.push_back(limit_of(text, false));
   for (const std::string& text : args.fail_under) limits.push_back(limit_of(text, true));
   return limits;
@@ -78,6 +90,9 @@ int exit_for(const AuditReport& report, const GateArgs& args) {
   }
   if (report.verdict != Verdict::unclear) return 0;
   if (args.on_unclear == "fail") return 1;
+  // No option but --allow takes a warning away.
+  for (const AuditWarning& warning : report.warnings)
+    if (!warning.allowed) return 3;
   if (args.on_unclear == "exit-3") return 3;
   // A limit that cannot be judged at all stays unclear: no option changes that.
   for (const LimitResult& limit : report.limits)

@@ -12,13 +12,15 @@ namespace fmd::cli {
 
 // Options of `audit`: its limits, what it compares with, and the form of its report.
 struct GateArgs {
-  std::vector<std::string> fail_over, fail_under;
+  std::vector<std::string> limits, fail_over, fail_under, allow;
   std::string on_unclear = "exit-3", format, previous, previous_model;
   bool fail_on_worse = false, guard = false;
 };
 
 void add_gate_options(CLI::App& command, GateArgs& args);
 
+// Whether a flag names a limit.
+[[nodiscard]] bool judges(const GateArgs& args);
 // The limits that flags name; none when they name none. Throws Error(bad_option).
 [[nodiscard]] std::optional<std::vector<Limit>> limits_of(const GateArgs& args);
 

@@ -14,6 +14,7 @@
 #include "fmd/pipeline/complete_task.h"
 #include "fmd/pipeline/previous_model.h"
 #include "fmd/pipeline/study_stream.h"
+#include "pipeline/audit_warnings.h"
 #include "pipeline/neighbours.h"
 #include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
@@ -74,11 +75,12 @@ class BlockScorer {
   std::vector<std::optional<PairScoreReader>> readers_;
 };
 
-AuditState count_blocks(const Model& model, StudyStream& stream,
+AuditState count_blocks(const Model& model, StudyStream& stream, double threshold,
                         const AuditOptions& options, const Exec& exec) {
   BlockScorer scorer(model, stream, exec);
   AuditState state(model, stream.attributes(), stream.reads(), scorer.kinds(),
                    stream.labelled(), options, exec.seed);
+  state.set_model_threshold(threshold);
   for (Study block; stream.next(block, "auditing");) {
     const Scored scored = score(model, block, {}, exec);
     state.add(model, block, scored, scorer.pairs(block, scored), exec);
@@ -102,7 +104,7 @@ std::vector<std::optional<MatchReport>> match_reports(
   return reports;
 }
 
-AuditReport audit_whole(const Model& model, StudyStream& stream,
+AuditReport audit_whole(const Model& model, StudyStream& stream, double threshold,
                         const AuditOptions& options, const Exec& exec) {
   Study study;
   stream.next(study, "reading");
@@ -115,7 +117,8 @@ AuditReport audit_whole(const Model& model, StudyStream& stream,
     return state.report(exec, match_reports(model, study, scored, nullptr, options, exec));
   }
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
-  AuditReport report = audit_model(model, study, pairs, options, exec);
+  AuditReport report =
+      audit_model(model, study, pairs, options, exec, nullptr, threshold);
   if (options.previous_model == nullptr) return report;
   const ModelName previous = name_of(*options.previous_model);
   if (options.previous && options.previous->model_sha256 != previous.sha256) {
@@ -135,6 +138,12 @@ AuditReport audit_whole(const Model& model, StudyStream& stream,
   return report;
 }
 
+// The threshold that the model decides at; undefined where it has no task of its own.
+double threshold_of(const ModelSource& source) {
+  const Task& task = source.model().task;
+  return task.label.empty() ? kUndefined : task.threshold;
+}
+
 Model audited_model(const ModelSource& source, const DataSource& data,
                     const AuditOptions& options, const Exec& exec) {
   Model model = complete_model(source.model(), data, options.task, exec);
@@ -142,6 +151,8 @@ Model audited_model(const ModelSource& source, const DataSource& data,
     throw Error(ErrorKind::bad_option, "audit: no attribute is named",
                 "name the attribute to compare by: --attribute COLUMN");
   }
+  require_limits(model.task);
+  require_warnings(options.allow);
   if (options.weighted) require_weight(model.task);
   return model;
 }
@@ -254,7 +265,7 @@ AuditState audit_part(const ModelSource& source, const DataSource& data,
   }
   StudyStream stream(model, model.task, data,
                      {.weights = options.weighted, .attributes = &attributes}, exec);
-  AuditState state = count_blocks(model, stream, options, exec);
+  AuditState state = count_blocks(model, stream, threshold_of(source), options, exec);
   const ModelName name = name_of(source);
   state.model_ = name.name;
   state.model_sha256_ = name.sha256;
@@ -277,8 +288,10 @@ AuditReport audit(const ModelSource& source, const DataSource& data,
   const bool whole = looks_across(model.task, options);
   StudyStream stream(model, model.task, data, {.weights = options.weighted, .whole = whole},
                      exec);
-  AuditReport report = whole ? audit_whole(model, stream, options, exec)
-                             : count_blocks(model, stream, options, exec).report(exec);
+  const double threshold = threshold_of(source);
+  AuditReport report =
+      whole ? audit_whole(model, stream, threshold, options, exec)
+            : count_blocks(model, stream, threshold, options, exec).report(exec);
   const ModelName name = name_of(source);
   report.model = name.name;
   report.model_sha256 = name.sha256;
@@ -313,7 +326,8 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
 AuditReport audit_model(const Model& model, const Study& study,
                         const std::vector<std::optional<StudyPairs>>& pairs,
                         const AuditOptions& options, const Exec& exec,
-                        const MatchPlans* matches, const FoldModels* folds) {
+                        const MatchPlans* matches, const FoldModels* folds,
+                        double threshold) {
   std::vector<std::optional<PairKind>> kinds;
   std::vector<std::optional<PairScores>> twins;
   for (const std::optional<StudyPairs>& own : pairs) {
@@ -325,6 +339,7 @@ AuditReport audit_model(const Model& model, const Study& study,
   }
   AuditState state(model, study.attributes, study.reads, kinds, !study.y.empty(), options,
                    exec.seed);
+  state.set_model_threshold(threshold);
   const Scored scored =
       folds == nullptr ? score(model, study, {}, exec) : score(*folds, study, exec);
   state.add(model, study, scored, twins, exec);

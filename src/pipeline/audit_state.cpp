@@ -8,36 +8,40 @@
 #include "fmd/core/hash.h"
 #include "fmd/data/table_stream.h"
 #include "metrics/tally/saved_state.h"
+#include "pipeline/audit_warnings.h"
 #include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
 namespace {
 
-constexpr std::uint32_t kAuditFormat = 1;
+constexpr std::uint32_t kAuditFormat = 2;  // 1: without what warnings need
 
 // Small cells are not shown, so they are not compared.
 Index least_rows(Index asked, const AuditOptions& options) {
   return options.include_rows ? asked : std::max(asked, kMaskedRows);
 }
 
-GroupOptions group_options(const Task& task, const AuditOptions& options, int reference) {
+// reference: -1 = none is named; then comparisons start from usual.
+GroupOptions group_options(const Task& task, const AuditOptions& options, int reference,
+                           int usual) {
   return {.confidence = options.confidence,
           .replicates = options.replicates,
           .min_rows = least_rows(task.min_group, options),
           .min_label = least_rows(task.min_label, options),
           .reference = reference,
+          .usual = usual,
           .by_name = options.by_name,
           .intervals = options.intervals,
           .permutations = options.permutations};
 }
 
-// Nobody is compared with people whose value is missing, even when they are the largest
-// group.
-int reference_of(const Attribute& attribute, const std::vector<GroupTally>& groups,
+// Where comparisons start when no reference is named: the largest group. Nobody is compared
+// with people whose value is missing, even when they are the largest group.
+int usual_of(const Attribute& attribute, const std::vector<GroupTally>& groups,
                  const Task& task) {
   const bool missing = attribute.groups.size() > attribute.values.size();
-  if (attribute.reference >= 0 || !missing) return attribute.reference;
+  if (attribute.reference >= 0 || !missing) return -1;
   int largest = 0;
   const auto rows = [&](int g) { return groups[static_cast<std::size_t>(g)].all().rows; };
   for (int g = 1; g < static_cast<int>(attribute.values.size()); ++g)
@@ -46,16 +50,11 @@ int reference_of(const Attribute& attribute, const std::vector<GroupTally>& grou
 }
 
 void judge_limits(const Task& task, AuditReport& report) {
+  require_limits(task);
   for (const Limit& limit : task.limits) {
     for (const AttributeAudit& audit : report.attributes)
       if (limit.attribute.empty() || limit.attribute == audit.name)
         report.limits.push_back(judge_limit(audit, limit));
-    if (!limit.attribute.empty() && report.find(limit.attribute) == nullptr) {
-      throw Error(ErrorKind::bad_option,
-                  fmt::format("limit {}: {} is not an attribute of this audit",
-                              to_string(limit), limit.attribute),
-                  "name it with --attribute too");
-    }
   }
   report.verdict = overall(report.limits);
 }
@@ -108,9 +107,9 @@ AttributeAudit audit_of(const Tally& tally, const Task& task, Index a,
                                                        : "read_as_categories";
   audit.match = own.match;
   const Index alone[] = {a};
-  const int reference = reference_of(attribute, tally.groups(alone), task);
+  const int usual = usual_of(attribute, tally.groups(alone), task);
   audit.groups = group_report(tally, alone, attribute.name, attribute.groups,
-                              group_options(task, options, reference), exec);
+                              group_options(task, options, attribute.reference, usual), exec);
   return audit;
 }
 
@@ -127,9 +126,17 @@ void add_intersections(const Tally& tally, const Task& task,
       const Index both[] = {a, b};
       report.intersections.push_back(
           group_report(tally, both, fmt::format("{} x {}", first.name, second.name), cells,
-                       group_options(task, options, -1), exec));
+                       group_options(task, options, -1, -1), exec));
     }
   }
+}
+
+// Scores of another program and features without their table have no inputs to compare.
+bool tells_rows_apart(const Table& table, const std::vector<std::string>& columns) {
+  return columns.size() > 1 && table.tensors.empty() &&
+         std::all_of(columns.begin(), columns.end(), [&](const std::string& name) {
+           return table.find(name) != nullptr;
+         });
 }
 
 void put_texts(ByteWriter& out, const std::vector<std::string>& texts) {
@@ -208,7 +215,8 @@ AuditState::AuditState(const Model& model, std::vector<Attribute> attributes,
       seed_(seed),
       kind_(scores_of(model) != nullptr ? "" : kind_of(model)),
       tally_(audit_plan(model, attributes, labelled, options)),
-      twins_(twin_share(model.note.row_hashes)) {
+      twins_(twin_share(model.note.row_hashes)),
+      trained_on_(std::ssize(model.note.row_hashes)) {
   for (std::size_t a = 0; a < attributes.size(); ++a) {
     Counted own;
     own.attribute = std::move(attributes[a]);
@@ -249,6 +257,8 @@ void AuditState::add(const Model& model, const Study& block, const Scored& score
   }
   seen_ = block.seen < 0 || seen_ < 0 ? -1 : seen_ + block.seen;
   missing_numbers_ += block.missing_numbers;
+  if (const auto columns = model.hashed_columns(); tells_rows_apart(block.table, columns))
+    row_twins_.add(row_hashes(block.table, columns));
 }
 
 AuditReport AuditState::report(
@@ -277,6 +287,8 @@ AuditReport AuditState::report(
   report.seen = seen_;
   report.seen_by_chance = twins_ * static_cast<double>(tally_.rows());
   report.missing_numbers = missing_numbers_;
+  add_warnings({tally_, row_twins_, twins_, trained_on_, model_threshold_}, options_.allow,
+               report);
   report.model = model_;
   report.model_sha256 = model_sha256_;
   for (const AuditPiece& piece : pieces_)
@@ -292,9 +304,10 @@ void AuditState::put_options(ByteWriter& out) const {
   for (const bool flag : {options_.intervals == Bootstrap::bca, options_.intersections,
                           options_.by_name, options_.weighted, options_.include_rows})
     out.put(static_cast<std::uint8_t>(flag));
+  put_texts(out, options_.allow);
 }
 
-void AuditState::get_options(ByteReader& in) {
+void AuditState::get_options(ByteReader& in, std::uint32_t format) {
   seed_ = in.get<std::uint64_t>();
   options_.confidence = in.get<double>();
   options_.replicates = in.get<Index>();
@@ -305,6 +318,7 @@ void AuditState::get_options(ByteReader& in) {
   options_.by_name = flag();
   options_.weighted = flag();
   options_.include_rows = flag();
+  if (format >= 2) options_.allow = get_texts(in);
   constexpr Index kMost = 1'000'000;
   if (!(options_.confidence > 0 && options_.confidence < 1) || options_.replicates < 0 ||
       options_.replicates > kMost || options_.permutations < 0 ||
@@ -352,6 +366,7 @@ void AuditState::merge(const AuditState& other) {
   }
   seen_ = seen_ < 0 || other.seen_ < 0 ? -1 : seen_ + other.seen_;
   missing_numbers_ += other.missing_numbers_;
+  row_twins_.merge(other.row_twins_);
   pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end());
   std::sort(pieces_.begin(), pieces_.end(), [](const auto& a, const auto& b) {
     return a.name != b.name ? a.name < b.name : a.sha256 < b.sha256;
@@ -367,6 +382,9 @@ void AuditState::save(ByteWriter& out) const {
   out.put(survey_rows_);
   for (const Index n : {seen_, missing_numbers_}) out.put(n);
   out.put(twins_);
+  out.put(trained_on_);
+  out.put(model_threshold_);
+  row_twins_.save(out);
   out.put(static_cast<std::uint64_t>(pieces_.size()));
   for (const AuditPiece& piece : pieces_) {
     out.put_text(piece.name);
@@ -387,17 +405,23 @@ void AuditState::save(ByteWriter& out) const {
 }
 
 AuditState AuditState::load(ByteReader& in) {
-  if (in.get<std::uint32_t>() != kAuditFormat) damaged_state("audit");
+  const auto format = in.get<std::uint32_t>();
+  if (format < 1 || format > kAuditFormat) damaged_state("audit");
   AuditState state;
   for (std::string* text : {&state.model_, &state.model_sha256_, &state.model_id_,
                             &state.survey_id_, &state.kind_})
     *text = in.get_text();
   state.task_ = task_from_json(in.get_text(), "audit");
-  state.get_options(in);
+  state.get_options(in, format);
   state.survey_rows_ = in.get<Index>();
   state.seen_ = in.get<Index>();
   state.missing_numbers_ = in.get<Index>();
   state.twins_ = in.get<double>();
+  if (format >= 2) {
+    state.trained_on_ = in.get<Index>();
+    state.model_threshold_ = in.get<double>();
+    state.row_twins_ = RowTwins::load(in);
+  }
   for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
     AuditPiece piece{in.get_text(), in.get_text(), 0};
     piece.rows = in.get<Index>();

@@ -17,6 +17,7 @@
 #include "fmd/pipeline/train_model.h"
 #include "fmd/pipeline/training_data.h"
 #include "fmd/repair/choice.h"
+#include "fmd/metrics/measure_names.h"
 #include "pipeline/compare_measure.h"
 #include "pipeline/compare_methods.h"
 #include "pipeline/compare_rows.h"
@@ -95,7 +96,7 @@ class Contest {
                 .reads = !edit_.pairs.empty()},
         measure_(options.target            ? options.target->measure
                  : options.measure.empty() ? (ground_.reads ? "co" : "equalized_odds")
-                                           : options.measure) {
+                                           : measure_named(options.measure, "compare")) {
     if (options.target && is_between_groups(measure_)) ground_.target = options.target;
     (void)figure({}, measure_);  // throws when there is no such measure
   }

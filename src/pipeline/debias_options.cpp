@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "core/named_field.h"
 #include "data/field_json.h"
+#include "fmd/metrics/measure_names.h"
 #include "pipeline/debias_options.h"
 #include "report/json.h"
 
@@ -12,7 +13,10 @@ namespace {
 
 TextField target_field(std::optional<Limit>& target) {
   return {.get = [&target] { return target ? to_string(*target) : std::string(); },
-          .set = [&target](const std::string& text) { target = parse_limit(text); }};
+          .set = [&target](const std::string& text) {
+            target = parse_limit(text);
+            target->measure = measure_named(target->measure, "target " + text);
+          }};
 }
 
 TextsField limits_field(std::vector<Limit>& limits) {

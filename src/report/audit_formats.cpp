@@ -16,6 +16,8 @@ using text::percent;
 using text::percent_range;
 
 void add_limits_to_page(const AuditReport& r, SheetSection& s) {
+  for (const AuditWarning& warning : r.warnings)
+    s.line("", "Warning: " + warning_words(warning) + ".");
   static const SheetColumns columns = sheet_columns("{limit} {about} {figure} {verdict}");
   if (r.limits.empty()) {
     s.line("", "No limit was set: nothing was judged.");
@@ -198,6 +200,10 @@ void add_figures(const AuditReport& report, Sheet& sheet) {
 }
 
 void add_cases(const AuditReport& report, Sheet& sheet) {
+  for (const AuditWarning& warning : report.warnings)
+    sheet.cases.push_back({"warning " + warning.name,
+                           warning.allowed ? Verdict::pass : Verdict::unclear,
+                           warning_words(warning), warning_words(warning)});
   for (const LimitResult& limit : report.limits) {
     std::string details;
     for (const LimitLine& line : limit.lines) details += line_words(line) + "; ";

@@ -64,11 +64,10 @@ Json measure_json(const GroupReport& report, const GroupMeasure& measure) {
   if (!measure.reason.empty()) return json;
   if (!measure.about.empty()) json["about"] = measure.about;
   if (!std::isnan(measure.p_value)) json["adjusted_p_value"] = measure.p_value;
-  if (measure.comparisons.empty()) return json;
-  json["comparisons"] = Json::array();
+  if (!measure.comparisons.empty()) json["comparisons"] = Json::array();
   for (const Comparison& comparison : measure.comparisons)
     json["comparisons"].push_back(comparison_json(report, comparison));
-  if (measure.by_name) return json;
+  if (!measure.widest.difference.defined()) return json;
   json["widest"] = comparison_json(report, measure.widest);
   json["widest"]["pairs"] = measure.pairs;
   return json;
@@ -103,7 +102,7 @@ void flip_measures(const AttributeAudit& audit, const FlipReport& flip, Json& me
                           {"reason", "no pair of values with enough rows"}};
   if (flip.worst < 0) return;
   const FlipCell& cell = flip.cells[static_cast<std::size_t>(flip.worst)];
-  measures["co_worst"] = interval_json(cell.co);
+  measures["co_worst"] = interval_json(flip.co_worst);
   measures["co_worst"]["from"] = name_of(audit.values, cell.from);
   measures["co_worst"]["to"] = name_of(audit.values, cell.to);
 }
@@ -173,6 +172,7 @@ Json attribute_json(const AttributeAudit& audit, bool everything, bool masked) {
           ? Json(nullptr)
           : Json(audit.groups.groups[static_cast<std::size_t>(audit.groups.reference)]
                      .value);
+  json["reference_named"] = audit.groups.named;
   if (!audit.mirrors.empty()) json["mirrors"] = audit.mirrors;
   if (!audit.mirrors_left.empty()) json["mirrors_left"] = audit.mirrors_left;
   if (!audit.cuts.empty()) {
@@ -202,6 +202,7 @@ Json limits_json(const std::vector<LimitResult>& limits) {
                 {"attribute", result.limit.attribute},
                 {"limit", result.limit.value},
                 {"verdict", verdict_key(result.verdict)}};
+    if (result.asked != result.limit.measure) one["asked"] = result.asked;
     if (!result.reason.empty()) one["reason"] = result.reason;
     one["lines"] = Json::array();
     for (const LimitLine& line : result.lines) {
@@ -273,6 +274,11 @@ std::string to_json(const AuditReport& full) {
   }
   if (report.since_previous) json["baseline"] = changes_json(*report.since_previous);
   json["limits"] = limits_json(report.limits);
+  json["warnings"] = Json::array();
+  for (const AuditWarning& warning : report.warnings)
+    json["warnings"].push_back({{"name", warning.name},
+                                {"text", warning.text},
+                                {"allowed", warning.allowed}});
   json["verdict"] = verdict_key(report.verdict);
   return json_lines(json);
 }

@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "core/index.h"
+#include "data/words.h"
 #include "fmd/core/error.h"
 #include "fmd/metrics/confusion.h"
+#include "fmd/metrics/measure_names.h"
 #include "fmd/metrics/pair_gaps.h"
 #include "fmd/metrics/score_curve.h"
+#include "report/audit_words.h"
 #include "report/line.h"
 #include "report/text.h"
 
@@ -69,25 +72,28 @@ void add_flip_figures(const AttributeAudit& a, const std::vector<std::string>& s
 
 // Whom the value is about: the comparison that it was taken from.
 std::string whom(const GroupReport& g, const GroupMeasure& m) {
+  if (!g.named && m.widest.difference.defined()) return pair_words(g, m, m.widest);
   const Comparison* behind = m.behind_value();
   return behind == nullptr ? m.about : g.groups[at(behind->second)].value;
 }
 
 void add_group_measures(const AuditReport& report, const GroupReport& g, Sheet& sheet) {
   static const SheetColumns columns =
-      sheet_columns("  {:35} {:>6} {interval:15} {p:5} {:12.}");
+      sheet_columns("  {:35} {:>6} {interval:15} {p:5} {}");
   static const SheetColumns reasons = sheet_columns("  {:35} {:>6} {reason:~}");
   const bool any =
       std::any_of(g.measures.begin(), g.measures.end(),
                   [&](const GroupMeasure& m) { return has(report.shown, m.name); });
   if (!any) return;
   SheetSection& s = sheet.add(
-      fmt::format("MEASURES of {}{}: the farthest group", g.attribute,
-                  g.reference < 0 ? "" : ", against " + g.groups[at(g.reference)].value));
+      fmt::format("MEASURES of {}: {}", g.attribute,
+                  g.named ? "the farthest group, against " + g.groups[at(g.reference)].value
+                          : "the widest pair of groups"));
   if (report.permutations > 0 && !report.weighted)
     line(s, "  p: ",
-         "chance of a gap as wide when the groups are dealt out at random; {} "
-         "permutations, seed {}, adjusted for the groups by Holm",
+         "of the group farthest from {}: chance of a gap as wide when the groups are dealt "
+         "out at random; {} permutations, seed {}, adjusted for the groups by Holm",
+         g.reference < 0 ? "the others" : g.groups[at(g.reference)].value,
          text::count(report.permutations), report.seed);
   s.table(columns);
   for (const GroupMeasure& m : g.measures) {
@@ -113,11 +119,16 @@ std::vector<std::string> metric_names(const std::vector<std::string>& asked) {
   std::vector<std::string> names;
   for (const std::string& name : asked) {
     if (name == "all") return known;
-    if (!has(known, name)) {
-      throw Error(ErrorKind::bad_option, fmt::format("metrics: {} is unknown", name),
-                  fmt::format("all, or some of {}", fmt::join(known, ", ")));
+    const std::string rate = find_rate_name(name), measure = find_measure(name);
+    if (has(known, rate) || has(known, measure)) {
+      names.push_back(has(known, rate) ? rate : measure);
+      continue;
     }
-    names.push_back(name);
+    const std::string nearest = nearest_word(name, known);
+    throw Error(ErrorKind::bad_option, fmt::format("metrics: {} is unknown", name),
+                fmt::format("{}all, or some of {}",
+                            nearest.empty() ? "" : "did you mean " + nearest + "? ",
+                            fmt::join(known, ", ")));
   }
   return names;
 }

@@ -103,14 +103,15 @@ void add_flips_of_many(const AttributeAudit& a, Index min_group, SheetSection& s
   for (const FlipCell* cell : {shown, worst == shown ? nullptr : worst})
     if (cell != nullptr)
       add_flip(cell == shown ? a.name : "  worst",
-               flip_words(a.values, cell->from, cell->to), cell->co, cell->flip_rate, s);
+               flip_words(a.values, cell->from, cell->to),
+               cell == worst ? flip.co_worst : cell->co, cell->flip_rate, s);
   line(s, kFlipIndent, "mean, the {} values with >= {} rows {}     all pairs: --json",
        flip.large_values, min_group, gap(flip.co_large.value));
 }
 
 void add_flips(const AuditReport& r, Sheet& sheet) {
   SheetSection& s = sheet.add("FLIP TEST ", "one column changed, the rest kept",
-                              "      flip gap       answers change");
+                              "      flip gap (co)  answers change");
   for (const AttributeAudit& a : r.attributes) {
     if (!a.flip) {
       s.line(fmt::format("  {:<8} ", clip(a.name, 8)), no_flip_words(a.flip_reason));
@@ -224,6 +225,9 @@ void add_groups(const AuditReport& r, Sheet& sheet) {
   SheetSection& s = sheet.add(
       "GROUPS", "",
       fmt::format("            rows  {:<19} TPR % (positives)      FPR %", word + " %"));
+  // "True positive" misleads where the favourable answer is not the positive one.
+  if (r.task.favorable_class() != 1)
+    s.line("", "TPR: favourable rate among favourable labels; FPR: among the others");
   for (const AttributeAudit& a : r.attributes) {
     const GroupMeasure* parity = a.groups.find("demographic_parity");
     if (parity != nullptr && !parity->reason.empty()) {
@@ -267,23 +271,36 @@ std::string unjudged_words(const AuditReport& r) {
                      groups == 1 ? "was" : "were");
 }
 
+constexpr std::size_t kAboutWidth = 12;
+
 void add_limit(const LimitResult& limit, SheetSection& s) {
   static const SheetColumns figures =
-      sheet_columns("  {limit:30.} {figure:>6} {interval:14} {about:12.} {verdict}");
+      sheet_columns("  {limit:30.} {figure:>6} {interval:14} {about:12} {verdict}");
   static const SheetColumns reasons = sheet_columns("  {limit:30} {reason:34} {verdict}");
   std::string name = limit_words(limit);
-  if (limit.lines.empty())
+  if (limit.lines.empty() || !limit.reason.empty())
     s.row(reasons, {name, reason_words(limit.reason), shout(limit.verdict)});
   // When one line does not pass, the lines that pass are left out.
   for (const LimitLine& line : limit.lines) {
     if (line.verdict == Verdict::pass && limit.verdict != Verdict::pass) continue;
+    const bool fits = line.about.size() <= kAboutWidth;
     s.row(figures, {name,
                     {gap(line.interval.value), line.interval},
                     range(line.interval),
-                    line.about,
+                    fits ? line.about : "",
                     shout(line.verdict)});
+    if (!fits) s.line("    ", line.about);
     name.clear();
   }
+  if (limit.asked == "co" && limit.limit.measure == "co_worst")
+    s.line("    ", "the worst pair of values; co_mean judges the mean");
+}
+
+void add_warnings(const AuditReport& r, Sheet& sheet) {
+  if (r.warnings.empty()) return;
+  SheetSection& s =
+      sheet.add("WARNINGS", "(no limit passes beside one, unless --allow names it)");
+  for (const AuditWarning& warning : r.warnings) s.line("  ", warning_words(warning));
 }
 
 void add_limits(const AuditReport& r, Sheet& sheet) {
@@ -353,6 +370,7 @@ Sheet sheet_of(const AuditReport& full) {
   add_groups(report, sheet);
   add_measures(report, sheet);
   add_changes(report, sheet);
+  add_warnings(report, sheet);
   add_limits(report, sheet);
   for (SheetSection& section : sheet.sections) section.on = Medium::screen;
   add_page(report, sheet);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/index.h"
+#include "fmd/metrics/confusion.h"
 #include "report/text.h"
 
 namespace fmd::internal {
@@ -20,6 +21,7 @@ std::string no_flip_words(const std::string& reason) {
 std::string reason_words(const std::string& reason) {
   if (reason == "not_an_input") return "not read by the model: never a pass";
   if (reason == "ranges_of_a_number") return "ranges are not flipped";
+  if (reason == "no_pairs") return "no pairs were given";
   return reason;
 }
 
@@ -46,7 +48,17 @@ std::string verdict_words(const AuditReport& report) {
       fmt::format("{}, {} {}, {} failed", shout(report.verdict), report.limits.size(),
                   report.limits.size() == 1 ? "limit" : "limits", failed);
   if (unclear > 0) out += fmt::format(", {} without enough evidence", unclear);
+  std::string names;
+  for (const AuditWarning& warning : report.warnings)
+    if (!warning.allowed) names += (names.empty() ? "" : ", ") + warning.name;
+  if (failed == 0 && unclear == 0 && !names.empty())
+    out += fmt::format("; no pass because of {}", names);
   return out;
+}
+
+std::string warning_words(const AuditWarning& warning) {
+  return fmt::format("{}: {}{}", warning.name, warning.text,
+                     warning.allowed ? " (allowed by --allow)" : "");
 }
 
 bool is_shown(const AuditReport& report, const AuditFigure& figure) {
@@ -80,6 +92,16 @@ std::string between(const GroupReport& groups, const GroupMeasure& measure,
   figure.second = groups.groups[at(comparison.second)].value;
   figure.rate = comparison.rate;
   return figure.about();
+}
+
+std::string pair_words(const GroupReport& groups, const GroupMeasure& measure,
+                       const Comparison& pair) {
+  const CriterionInfo* criterion = find_criterion(measure.name);
+  if (criterion == nullptr) return between(groups, measure, pair);
+  const std::string& u = groups.groups[at(pair.second)].value;
+  const std::string& p = groups.groups[at(pair.first)].value;
+  if (criterion->ratio) return u + " / " + p;
+  return criterion->turned ? p + " - " + u : u + " - " + p;
 }
 
 std::pair<int, int> shown_values(const AttributeAudit& audit) {

@@ -16,6 +16,7 @@ namespace fmd::internal {
 [[nodiscard]] std::string limit_words(const LimitResult& limit);  // "co:sex <= .02"
 [[nodiscard]] std::string verdict_words(
     const AuditReport& report);  // "FAIL, 2 limits, ..."
+[[nodiscard]] std::string warning_words(const AuditWarning& warning);
 [[nodiscard]] std::string shout(Verdict verdict);
 
 // Whether the screen shows a figure: the usual ones, and others that were asked for.
@@ -29,6 +30,9 @@ namespace fmd::internal {
                                      int to);
 [[nodiscard]] std::string between(const GroupReport& groups, const GroupMeasure& measure,
                                   const Comparison& comparison);
+// The same in the order of the measure's formula: "Other / Asian" of a ratio.
+[[nodiscard]] std::string pair_words(const GroupReport& groups, const GroupMeasure& measure,
+                                     const Comparison& pair);
 // The reference against the largest other group: the pair of values that screens show.
 [[nodiscard]] std::pair<int, int> shown_values(const AttributeAudit& audit);
 [[nodiscard]] const FlipCell* find_cell(const FlipReport& flip, int from, int to);

@@ -7,23 +7,21 @@
 
 #include <fmt/format.h>
 
-#include "data/words.h"
 #include "fmd/core/error.h"
+#include "fmd/metrics/measure_names.h"
 #include "fmd/metrics/pair_gaps.h"
 #include "fmd/report/audit_report.h"
+#include "report/audit_words.h"
 
 namespace fmd {
 namespace {
-
-const std::vector<std::string> kFlipMeasures = {"co", "co_tv", "co_worst", "co_large",
-                                                "flip_rate"};
 
 bool among(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 bool is_flip(const std::string& measure) {
-  return among(kFlipMeasures, measure) || among(PairGaps::names(), measure);
+  return among(flip_measure_names(), measure) || among(PairGaps::names(), measure);
 }
 
 constexpr const char* kMatchMeasure = "co_match_excess";
@@ -49,9 +47,7 @@ LimitLine flip_line(const AttributeAudit& audit, const std::string& measure) {
   if (measure == "co_worst") {
     if (flip.worst < 0) return {};
     const FlipCell& cell = flip.cells[static_cast<std::size_t>(flip.worst)];
-    return {audit.values[static_cast<std::size_t>(cell.from)] + " -> " +
-                audit.values[static_cast<std::size_t>(cell.to)],
-            cell.co, Verdict::none};
+    return {flip_words(audit.values, cell.from, cell.to), flip.co_worst, Verdict::none};
   }
   return {"", flip.co, Verdict::none};
 }
@@ -73,26 +69,30 @@ Verdict judge_sense(const Interval& interval, double limit, LimitSense sense) {
   return Verdict::unclear;
 }
 
+// With a named reference every group is judged against it; otherwise the widest pair.
 void judge_groups(const AttributeAudit& audit, LimitResult& result) {
-  const GroupMeasure* measure = audit.groups.find(result.limit.measure);
+  const GroupReport& groups = audit.groups;
+  const GroupMeasure* measure = groups.find(result.limit.measure);
   if (!measure->reason.empty()) {
     result.reason = measure->reason;
+    return;
+  }
+  const auto add = [&](const std::string& about, const Interval& interval) {
+    result.lines.push_back(
+        {about, interval,
+         judge_sense(interval, result.limit.value, limit_sense(measure->name))});
+  };
+  if (!groups.named && measure->widest.difference.defined()) {
+    add(pair_words(groups, *measure, measure->widest), measure->widest.difference);
     return;
   }
   std::set<std::string> rates;
   for (const Comparison& comparison : measure->comparisons) rates.insert(comparison.rate);
   for (const Comparison& comparison : measure->comparisons) {
-    const std::string& about =
-        audit.groups.groups[static_cast<std::size_t>(comparison.second)].value;
-    const Verdict verdict =
-        judge_sense(comparison.difference, result.limit.value, limit_sense(measure->name));
-    result.lines.push_back({rates.size() > 1 ? about + ", " + comparison.rate : about,
-                            comparison.difference, verdict});
+    const std::string& about = groups.groups[static_cast<std::size_t>(comparison.second)].value;
+    add(rates.size() > 1 ? about + ", " + comparison.rate : about, comparison.difference);
   }
-  if (measure->comparisons.empty())
-    result.lines.push_back(
-        {measure->about, measure->value,
-         judge_sense(measure->value, result.limit.value, limit_sense(measure->name))});
+  if (measure->comparisons.empty()) add(measure->about, measure->value);
 }
 
 // Figures of the whole report that are best when large.
@@ -118,7 +118,7 @@ void judge_flip(const AttributeAudit& audit, LimitResult& result) {
     result.reason = audit.flip_reason;
     return;
   }
-  if (among(kFlipMeasures, result.limit.measure))
+  if (among(flip_measure_names(), result.limit.measure))
     result.lines.push_back(flip_line(audit, result.limit.measure));
   for (const FlipFigure& figure : audit.flip->figures)
     if (figure.name == result.limit.measure)
@@ -127,39 +127,57 @@ void judge_flip(const AttributeAudit& audit, LimitResult& result) {
     line.verdict = judge(line.interval, result.limit.value);
 }
 
-void require_known(const AttributeAudit& audit, const Limit& limit) {
-  const std::vector<std::string> known = limit_measures(audit);
-  if (std::find(known.begin(), known.end(), limit.measure) != known.end()) return;
-  const std::string nearest = nearest_word(limit.measure, known);
-  throw Error(
-      ErrorKind::bad_option,
-      fmt::format("limit {}: unknown measure {}", to_string(limit), shorten(limit.measure)),
-      fmt::format("{}measures: {}", nearest.empty() ? "" : "did you mean " + nearest + "? ",
-                  fmt::join(known, ", ")));
+// The mean over all pairs of values hides the worst one: a limit on `co` is on that.
+std::string judged_measure(const AttributeAudit& audit, const std::string& measure) {
+  return measure == "co" && audit.values.size() > 2 && audit.flip && audit.flip->worst >= 0
+             ? "co_worst"
+             : measure;
+}
+
+bool has_measure(const AttributeAudit& audit, const std::string& measure) {
+  return is_flip(measure) || measure == kMatchMeasure || measure == "selection_ratio" ||
+         measure == "worst_group_accuracy" || audit.groups.find(measure) != nullptr;
+}
+
+// The rows that a figure comes from: those that are flipped, or those of compared groups.
+Index rows_behind(const AttributeAudit& audit, const std::string& measure) {
+  if (is_flip(measure)) return audit.flip ? audit.flip->units : 0;
+  Index rows = 0;
+  for (const Group& group : audit.groups.groups) rows += group.compared ? group.rows : 0;
+  return rows;
 }
 
 }  // namespace
 
-std::vector<std::string> limit_measures(const AttributeAudit& audit) {
-  std::vector<std::string> names = kFlipMeasures;
-  names.insert(names.end(), PairGaps::names().begin(), PairGaps::names().end());
-  for (const GroupMeasure& measure : audit.groups.measures) names.push_back(measure.name);
-  for (const char* name : {"selection_ratio", "worst_group_accuracy"})
-    if (audit.groups.find(name) == nullptr) names.emplace_back(name);
-  names.emplace_back(kMatchMeasure);
-  return names;
+void require_limits(const Task& task) {
+  for (const Limit& limit : task.limits) {
+    (void)measure_named(limit.measure, "limit " + to_string(limit));
+    const bool there = std::any_of(
+        task.attributes.begin(), task.attributes.end(),
+        [&](const AttributeSpec& spec) { return spec.name == limit.attribute; });
+    if (limit.attribute.empty() || there) continue;
+    throw Error(ErrorKind::bad_option,
+                fmt::format("limit {}: {} is not an attribute of this audit",
+                            to_string(limit), limit.attribute),
+                "name it with --attribute too");
+  }
 }
 
 LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit) {
-  require_known(audit, limit);
   LimitResult result;
   result.limit = limit;
+  result.asked = limit.measure;
+  const std::string known = measure_named(limit.measure, "limit " + to_string(limit));
+  const std::string measure = judged_measure(audit, known);
+  result.limit.measure = measure;
   result.limit.attribute = audit.name;
-  if (is_flip(limit.measure)) {
+  if (!has_measure(audit, measure)) {
+    result.reason = "not measured here";
+  } else if (is_flip(measure)) {
     judge_flip(audit, result);
-  } else if (limit.measure == kMatchMeasure) {
+  } else if (measure == kMatchMeasure) {
     judge_match(audit, result);
-  } else if (audit.groups.find(limit.measure) != nullptr) {
+  } else if (audit.groups.find(measure) != nullptr) {
     judge_groups(audit, result);
   } else {
     judge_whole(audit, result);
@@ -170,8 +188,13 @@ LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit) {
     if (line.verdict == Verdict::unclear && result.verdict == Verdict::pass)
       result.verdict = Verdict::unclear;
   }
+  if (const Index rows = rows_behind(audit, measure);
+      result.verdict == Verdict::pass && rows < kLimitRows) {
+    result.verdict = Verdict::unclear;
+    result.reason = fmt::format("fewer than {} rows: never a pass", kLimitRows);
+  }
   // Where another column still tells the attribute, a flip hides nothing from the model.
-  if (is_flip(limit.measure) && !audit.mirrors_left.empty() &&
+  if (is_flip(measure) && !audit.mirrors_left.empty() &&
       result.verdict == Verdict::pass) {
     result.verdict = Verdict::unclear;
     result.reason = fmt::format("left_mirror: {}", fmt::join(audit.mirrors_left, ", "));

@@ -84,6 +84,8 @@ void hide_measures(GroupReport& report) {
     m.about.clear();
     m.p_value = kUndefined;
     m.comparisons.clear();
+    m.farthest = -1;
+    m.widest = {};
   }
 }
 
@@ -170,6 +172,7 @@ void mask(FlipReport& flip) {
     cell.signed_change = cell.flip_rate = kUndefined;
   }
   if (!small) return;
+  round(flip.co_worst, digits);
   for (FlipCell& cell : flip.cells) {
     cell.rows = tens(cell.rows);
     round(cell.co, digits);

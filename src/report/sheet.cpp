@@ -291,7 +291,9 @@ std::string case_in_xml(const Sheet& sheet, const SheetCase& c) {
     return fmt::format(
         "{}>\n      <skipped message=\"not enough evidence: {}\"/>\n    </testcase>\n",
         head, xml_text(c.message));
-  return head + "/>\n";
+  if (c.details.empty()) return head + "/>\n";
+  return fmt::format("{}>\n      <system-out>{}</system-out>\n    </testcase>\n", head,
+                     xml_text(c.details));
 }
 
 }  // namespace

@@ -261,9 +261,9 @@ class BadInput(unittest.TestCase):
         self.refused("audit", "good.safetensors", "good.csv", "--fail-over", "flip_rat:sex=.1", kind="bad-option",
                      message="did you mean flip_rate?")
         self.refused("audit", "good.safetensors", "good.csv", "--fail-over", "selection_ratio=.8", kind="bad-option",
-                     message="--fail-under selection_ratio=.8")
+                     message="--limit selection_ratio=.8")
         self.refused("audit", "good.safetensors", "good.csv", "--fail-under", "co=.8", kind="bad-option",
-                     message="--fail-over co=.8")
+                     message="--limit co=.8")
         self.refused("audit", "good.safetensors", "good.csv", "--attribute", "age", kind="bad-task",
                      message="--attribute age:4")
         self.refused("audit", "good.safetensors", "good.csv", "--attribute", "age:1", kind="bad-option",

@@ -340,7 +340,8 @@ TEST(GroupPermutations, TheValueHasThePValueOfItsOwnComparison) {
   add(200, 150, 2);
   const GroupReport r = group_report(
       scored, "team", {"few", "half", "many"}, code,
-      {.replicates = 10, .min_rows = 20, .min_label = 5, .permutations = 300}, {});
+      {.replicates = 10, .min_rows = 20, .min_label = 5, .reference = 1, .permutations = 300},
+      {});
   const GroupMeasure& m = *r.find("statistical_parity_difference");
   ASSERT_EQ(m.comparisons.size(), 2U);
   ASSERT_EQ(m.comparisons[0].difference.value, -m.comparisons[1].difference.value);

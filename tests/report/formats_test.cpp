@@ -75,7 +75,7 @@ TEST(Limits, JudgeWhateverTheReportHas) {
   EXPECT_ERROR(judge_limit(audit, parse_limit("demografic_parity=.1")),
                ErrorKind::bad_option, "did you mean demographic_parity?");
   EXPECT_ERROR(judge_limit(audit, parse_limit("magic=.1")), ErrorKind::bad_option,
-               "measures: co, co_tv");
+               "measures: co, co_mean");
 }
 
 TEST(AuditCsv, HasOneLinePerFigureAndReadsBack) {
@@ -171,6 +171,8 @@ TEST(Formats, MeasuresNameTheGroupOfTheirOwnSign) {
   gap.by_name = true;
   gap.comparisons = {{0, 1, gap.name, {-.2, -.3, -.1}}, {0, 2, gap.name, {.2, .1, .3}}};
   gap.value = gap.comparisons[1].difference;
+  gap.farthest = 1;
+  groups.named = true;
   groups.measures = {gap};
   report.shown = {gap.name};
   const std::string text = screen(sheet_of(report));
@@ -195,6 +197,7 @@ TEST(Formats, AScreenKeepsItsForm) {
   more.values = {"White", "Black", "Other"};
   more.flip.emplace().co_large = {.04, .03, .05};
   more.flip->large_values = 3, more.flip->worst = 1;
+  more.flip->co_worst = {.0001, .0001, .0002};
   more.flip->cells = {{.from = 0, .to = 1, .rows = 400, .co = {.059, .058, .06}},
                       {.from = 1, .to = 2, .rows = 400, .co = {.0001, .0001, .0002}}};
   for (FlipCell& cell : more.flip->cells) cell.flip_rate = .1;
@@ -219,7 +222,7 @@ data   d.csv, 800 rows, 3 of them seen in training
 reads  sex: no    race: no
 accuracy 80.0 % [79.0, 81.0]   log loss 0.400   calibration error 0.010
 
-FLIP TEST  one column changed, the rest kept      flip gap       answers change
+FLIP TEST  one column changed, the rest kept      flip gap (co)  answers change
   sex      not read by the model: no flip test; see the groups
   race     White -> Black                    0.059 [.058, .060]       10.0 %
     worst  Black -> Other                    1e-04 [.000, .000]       10.0 %
@@ -242,9 +245,11 @@ race, against Male; intervals adjusted for 2 comparisons
   a range begins at its cut: 30, 60
 
 LIMITS (the whole interval must lie on one side)
-  demographic_parity:sex, "giv..  0.200 [.150, .250]   Fe|male, ".. FAIL
+  demographic_parity:sex, "giv..  0.200 [.150, .250]                FAIL
+    Fe|male, "x" <y>
   co:sex, "given" & <kept> <= .500 not read by the model: never a pass NOT ENOUGH
-  npv_ratio:sex, "given" & <ke..  0.900 [.850, .950]   Fe|male, ".. PASS
+  npv_ratio:sex, "given" & <ke..  0.900 [.850, .950]                PASS
+    Fe|male, "x" <y>
 note     1 group (50 rows) was not judged. No limit was set for the rest.
 verdict: FAIL, 3 limits, 1 failed, 1 without enough evidence (exit 1)
 )");

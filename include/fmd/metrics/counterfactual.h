@@ -55,10 +55,13 @@ struct FlipReport {
   Interval co_tv;      // mean 1/2 sum_k |p_k(c) - p_k(cbar)|: needs no label
   Interval flip_rate;  // share of pairs whose decision differs
   Interval co_large;   // co over pairs between values with >= min_rows rows
+  // The largest co of any pair of values with >= min_rows rows. Its interval holds for the
+  // largest one: that of every pair, adjusted for their number.
+  Interval co_worst;
   Index large_values = 0;
   double share_still = 0;           // share of pairs whose co_tv is below 1e-6
   std::vector<FlipCell> cells;      // every ordered pair of values; empty for given pairs
-  int worst = -1;                   // cell with the largest co among the large ones
+  int worst = -1;                   // cell with the largest co: that of co_worst
   std::vector<FlipFigure> figures;  // empty when they were not asked for
 };
 

@@ -20,7 +20,10 @@ struct GroupOptions {
   Index replicates = 2000;
   Index min_rows = 100;  // smaller groups are listed, not compared
   Index min_label = 20;  // fewer favourable labels: no TPR; fewer unfavourable: no FPR
-  int reference = -1;    // value that the others are compared against; -1 = largest group
+  // The value that the others are compared against. -1 = none is named: measures look at
+  // all pairs, and comparisons start from `usual`, or from the largest group.
+  int reference = -1;
+  int usual = -1;
   bool by_name = true;   // also the rates and measures of group_measure_names()
   Bootstrap intervals = Bootstrap::percentile;  // of bootstrapped figures
   Index permutations = 0;                       // for the tests of gaps; 0 = no tests
@@ -64,33 +67,39 @@ struct Comparison {
   double adjusted = kUndefined;  // by Holm, over the comparisons of this measure
 };
 
-// A group measure: the reference against each other group that is large enough.
+// A group measure: the reference against each other group that is large enough, and the
+// widest of all pairs.
 struct GroupMeasure {
   std::string name;  // "demographic_parity", "equal_opportunity", ...
-  Interval value;    // the comparison of largest size, turned so that value >= 0
+  // Of a named reference: the comparison that is farthest from equality; turned so that
+  // value >= 0, but figures by name keep the sign of their formula. Without one: widest.
+  Interval value;
   std::vector<Comparison> comparisons;  // of the reference with the others, in their order
-  Comparison widest;                    // the widest of all pairs, adjusted for all pairs
-  Index pairs = 0;                      // number of all pairs
-  std::string reason;                   // why it is undefined; empty when it is defined
-  // One of the figures by name: value keeps the sign of its formula, and there is no widest
-  // pair.
-  bool by_name = false;
+  int farthest = -1;                    // the comparison that is farthest; -1 = none
+  // The pair of groups that is farthest from equality, turned so that a difference is
+  // >= 0 and a ratio <= 1. Its interval is that of the largest gap of any pair: the ends
+  // are the largest ones over all pairs, each adjusted for their number. So it holds
+  // whichever pair the sample shows as the widest.
+  Comparison widest;
+  Index pairs = 0;      // number of all pairs
+  std::string reason;   // why it is undefined; empty when it is defined
+  bool by_name = false;  // one of the figures by name
   std::string about;            // the groups that decide it; empty = see comparisons
-  double p_value = kUndefined;  // the adjusted p-value of the comparison behind value
+  double p_value = kUndefined;  // the adjusted p-value of the farthest comparison
 
-  // The comparison that value was taken from; null = it comes from none.
-  [[nodiscard]] const Comparison* behind_value() const;
+  [[nodiscard]] const Comparison* behind_value() const;  // the farthest; null = none
 };
 
 struct GroupReport {
   std::string attribute;      // "sex", or "sex x race"
   std::vector<Group> groups;  // in order of values; also small ones
   int reference = -1;
-  // Smallest / largest selection rate of the compared groups, by rate_ratio(), adjusted for
-  // the number of their pairs.
+  bool named = false;  // the reference was named; otherwise measures look at all pairs
+  // Smallest / largest selection rate of the compared groups; its ends are the smallest
+  // ones of rate_ratio() over all pairs, adjusted for their number.
   Interval selection_ratio;
   std::vector<GroupMeasure> measures;
-  Interval worst_group_accuracy;  // least accurate compared group, with its own interval
+  Interval worst_group_accuracy;  // of the least accurate group, whichever it is
   int worst_group = -1;
   Index rows_without_group = 0;  // attribute missing
 

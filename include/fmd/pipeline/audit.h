@@ -30,7 +30,9 @@ struct AuditOptions {
   bool include_rows = false;  // groups and labels under kMaskedRows rows may be compared
   Index neighbours = 0;       // k of consistency and flip test; 0 = not measured. Cost:
                               // rows^2
-  TaskChanges task = {};      // of the model's task
+  // Warnings that do not keep limits from passing, by name: audit_warning_names().
+  std::vector<std::string> allow = {};
+  TaskChanges task = {};  // of the model's task
   // What to compare with. A previous model scores the same rows, and changes are paired by
   // row. Both: the audit must be of that model.
   std::optional<PreviousAudit> previous = std::nullopt;
@@ -62,10 +64,12 @@ struct AuditOptions {
 // The audit of rows that are in memory as the model sees them, for work that needs them
 // again. `pairs` come from make_pairs(), `matches` from make_matches(); matches are made
 // here when null. With `folds` each row is answered by the model of its fold.
+// model_threshold: what the model itself decides at, to warn of another one.
 [[nodiscard]] AuditReport audit_model(const Model& model, const Study& study,
                                       const std::vector<std::optional<StudyPairs>>& pairs,
                                       const AuditOptions& options, const Exec& exec,
                                       const MatchPlans* matches = nullptr,
-                                      const FoldModels* folds = nullptr);
+                                      const FoldModels* folds = nullptr,
+                                      double model_threshold = kUndefined);
 
 }  // namespace fmd

@@ -10,6 +10,7 @@
 #include "fmd/core/bytes.h"
 #include "fmd/core/exec.h"
 #include "fmd/data/attribute.h"
+#include "fmd/data/row_twins.h"
 #include "fmd/metrics/flip_tally.h"
 #include "fmd/metrics/tally.h"
 #include "fmd/pipeline/audit.h"
@@ -61,6 +62,8 @@ class AuditState {
   // Throws Error(wrong_model) for a state of another model or task, Error(bad_option) for
   // one of another survey, other options, or rows that are in both.
   void merge(const AuditState& other);
+  // The threshold that the model itself decides at, to warn of another one.
+  void set_model_threshold(double threshold) { model_threshold_ = threshold; }
   void save(ByteWriter& out) const;
   // The bytes may come from anybody. Throws Error(bad_model).
   [[nodiscard]] static AuditState load(ByteReader& in);
@@ -85,7 +88,7 @@ class AuditState {
 
   AuditState() = default;
   void put_options(ByteWriter& out) const;
-  void get_options(ByteReader& in);
+  void get_options(ByteReader& in, std::uint32_t format);
   void check() const;  // after loading
 
   Task task_;
@@ -95,7 +98,10 @@ class AuditState {
   Tally tally_;
   std::vector<Counted> attributes_;
   Index seen_ = 0, missing_numbers_ = 0;  // seen: -1 = not known
-  double twins_ = 0;  // share of the training rows that equal another one
+  double twins_ = 0;      // share of the training rows that equal another one
+  Index trained_on_ = 0;  // number of training rows; 0 = not known
+  double model_threshold_ = kUndefined;
+  RowTwins row_twins_;
   // Where it is a part. Rows of the survey; -1 = none was made.
   std::string model_, model_sha256_, model_id_, survey_id_;
   Index survey_rows_ = -1;

@@ -10,6 +10,7 @@
 #include "fmd/metrics/group.h"
 #include "fmd/metrics/individual.h"
 #include "fmd/metrics/interval.h"
+#include "fmd/report/audit_warning.h"
 #include "fmd/report/ledger_count.h"
 #include "fmd/report/limits.h"
 #include "fmd/report/mask.h"
@@ -87,6 +88,8 @@ struct AuditReport {
   std::vector<AttributeAudit> attributes;
   std::vector<GroupReport> intersections;
   std::vector<LimitResult> limits;
+  std::vector<AuditWarning> warnings = {};
+  // Of the limits; a warning that is not allowed turns a pass into unclear.
   Verdict verdict = Verdict::none;
   std::optional<AuditChanges> since_previous;  // what changed since a previous audit
   std::vector<std::string> shown;  // further rates and measures for the screen, by name

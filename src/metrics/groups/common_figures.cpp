@@ -1,6 +1,7 @@
 #include "metrics/groups/common_figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <tuple>
 
@@ -12,6 +13,8 @@
 #include "fmd/metrics/intersectional.h"
 #include "fmd/metrics/spurious.h"
 #include "metrics/groups/confusion_counts.h"
+#include "metrics/groups/widest_pair.h"
+#include "metrics/statistics/rate_count.h"
 
 namespace fmd::internal {
 namespace {
@@ -54,6 +57,84 @@ Interval bootstrapped(const std::vector<CountedGroup>& counts,
     acceleration = table_acceleration(whole, figure);
   }
   return bootstrap_interval(value, std::move(values), acceleration, confidence, intervals);
+}
+
+// Selected rows of a group, as a number of rows that all count the same.
+RateCount counted(const RateInfo& rate, const CountedGroup& c) {
+  const Share share = rate.share(c.sums);
+  return effective(share.hits, share.of, rate.share(c.squares).of);
+}
+
+Interval with_ends(double value, const Interval& ends) {
+  return {value, std::min(value, ends.low), std::max(value, ends.high),
+          IntervalKind::newcombe};
+}
+
+// ln of the smoothed share of an outcome, with the ends of its Wilson interval.
+Interval log_share(double hits, double rows, double confidence) {
+  constexpr double kAlpha = 0.5;  // as differential_fairness() smooths
+  const auto log_of = [&](double share) {
+    return std::log((share * rows + kAlpha) / (rows + 2 * kAlpha));
+  };
+  const Interval wilson = effective_wilson(hits, rows, confidence);
+  return {log_of(wilson.value), log_of(wilson.low), log_of(wilson.high)};
+}
+
+// The largest |ln ratio| of any pair and outcome; ends of a difference in Newcombe's way.
+Interval fairness_interval(const std::vector<CountedGroup>& counts,
+                           const std::vector<int>& groups, double value,
+                           double confidence) {
+  const auto count = static_cast<Index>(groups.size());
+  const double adjusted = adjusted_confidence(confidence, count * (count - 1));
+  const RateInfo& selected = *find_rate("selection_rate");
+  WidestPair widest(false);
+  for (const bool chosen : {true, false}) {
+    std::vector<Interval> logs;
+    for (const int g : groups) {
+      const RateCount c = counted(selected, counts[at(g)]);
+      logs.push_back(log_share(chosen ? c.hits : c.of - c.hits, c.of, adjusted));
+    }
+    for (std::size_t i = 0; i < logs.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        const Interval &a = logs[i], &b = logs[j];
+        const double d = a.value - b.value;
+        widest.add({static_cast<int>(j), static_cast<int>(i), "",
+                    {d, d - std::hypot(a.value - a.low, b.high - b.value),
+                     d + std::hypot(a.high - a.value, b.value - b.low),
+                     IntervalKind::newcombe}});
+      }
+  }
+  return with_ends(value, widest.widest().difference);
+}
+
+// Each group against all other rows: rate - rate of all = (1 - part) (rate - rate of the
+// others).
+Interval subgroup_interval(const RateInfo& rate, const std::vector<CountedGroup>& counts,
+                           const std::vector<int>& groups, double value,
+                           double confidence) {
+  Confusion sums, squares;
+  for (const int g : groups) {
+    sums.add(counts[at(g)].sums);
+    squares.add(counts[at(g)].squares);
+  }
+  const Share all = rate.share(sums);
+  const double adjusted = adjusted_confidence(confidence, std::ssize(groups));
+  WidestPair widest(false);
+  for (const int g : groups) {
+    const CountedGroup& own = counts[at(g)];
+    const Share share = rate.share(own.sums);
+    const double of_squares = rate.share(own.squares).of;
+    const RateCount here = effective(share.hits, share.of, of_squares);
+    const RateCount others = effective(all.hits - share.hits, all.of - share.of,
+                                       rate.share(squares).of - of_squares);
+    if (here.of <= 0 || others.of <= 0) continue;
+    const Interval gap =
+        effective_newcombe(here.hits, here.of, others.hits, others.of, adjusted);
+    const double factor = share.of / sums.rows() * (1 - share.of / all.of);
+    widest.add({0, g, "",
+                {factor * gap.value, factor * gap.low, factor * gap.high, gap.kind}});
+  }
+  return with_ends(value, widest.widest().difference);
 }
 
 // Cells with fewer than min_label rows are left out.
@@ -154,19 +235,41 @@ void add_common_figures(const std::vector<GroupTally>& tallies,
       pair = fmt::format("{} - {}", report.groups[at(groups[at(d.first)])].value,
                          report.groups[at(groups[at(d.second)])].value);
   }
-  figure(
+  // Sizes of several groups: their samples show more than there is, and resampling adds to
+  // it. Where the ends of all pairs or groups can be put together they are.
+  const auto size = [&](const char* name, const char* rate, auto value, auto interval,
+                        std::string about = "") {
+    const std::string why = reason(rate);
+    if (!why.empty()) return add(name, {}, why, std::move(about));
+    Tables tables;
+    for (const int g : groups) tables.push_back(counts[at(g)].sums);
+    add(name, interval(value(tables)), "", std::move(about));
+  };
+  const auto no_ends = [](double value) { return Interval{value, kUndefined, kUndefined}; };
+  size(
       "differential_fairness", "selection_rate",
-      [](const Tables& t) { return selection_fairness(t).epsilon; }, pair);
-  figure("bias_amplification", nullptr,
-         [](const Tables& t) { return bias_amplification(t).amplification; });
-  figure("subgroup_selection", "selection_rate", [](const Tables& t) {
-    return subgroup_fairness(*find_rate("selection_rate"), t).value;
-  });
-  figure("subgroup_fpr", nullptr,
-         [](const Tables& t) { return subgroup_fairness(*find_rate("fpr"), t).value; });
+      [](const Tables& t) { return selection_fairness(t).epsilon; },
+      [&](double value) {
+        return fairness_interval(counts, groups, value, options.confidence);
+      },
+      pair);
+  size(
+      "bias_amplification", nullptr,
+      [](const Tables& t) { return bias_amplification(t).amplification; }, no_ends);
+  const auto subgroup = [&](const char* name, const char* needs, const char* rate) {
+    size(
+        name, needs,
+        [&](const Tables& t) { return subgroup_fairness(*find_rate(rate), t).value; },
+        [&](double value) {
+          return subgroup_interval(*find_rate(rate), counts, groups, value,
+                                   options.confidence);
+        });
+  };
+  subgroup("subgroup_selection", "selection_rate", "selection_rate");
+  subgroup("subgroup_fpr", nullptr, "fpr");
   figure("generalized_entropy", nullptr,
          [](const Tables& t) { return generalized_entropy(benefits(together(t))); });
-  figure("between_group_entropy", nullptr, between);
+  size("between_group_entropy", nullptr, between, no_ends);
   figure("theil_index", nullptr,
          [](const Tables& t) { return theil_index(benefits(together(t))); });
   add_accuracies(tallies, groups, reason("accuracy"), options, add, report);

@@ -11,6 +11,7 @@
 #include "metrics/groups/group_rates.h"
 #include "metrics/groups/score_figures.h"
 #include "metrics/groups/soft_rates.h"
+#include "metrics/groups/widest_pair.h"
 #include "metrics/scores/scored_rows.h"
 
 namespace fmd {
@@ -21,10 +22,6 @@ struct Part {
   const GroupRate* rate = nullptr;
   std::vector<int> groups;  // that have enough rows of the kind the rate is about
 };
-
-double difference(const GroupRate& rate, int first, int second) {
-  return rate.value(first) - rate.value(second);
-}
 
 Comparison compare(const GroupRate& rate, int first, int second, double confidence) {
   return {first, second, rate.name, rate.difference(first, second, confidence)};
@@ -41,34 +38,18 @@ bool smaller(const Comparison& a, const Comparison& b) {
   return std::tie(x.value, x.low, y.high) < std::tie(y.value, y.low, x.high);
 }
 
-// The widest pair over all parts, turned to be positive. Intervals are computed only for
-// the few pairs of largest size: two attributes together may have thousands of pairs.
 void find_widest(const std::vector<Part>& parts, double confidence, GroupMeasure& measure) {
-  struct Pair {
-    const GroupRate* rate;
-    int first, second;
-  };
-  std::vector<Pair> widest;
-  double size = -1;
   for (const Part& part : parts) {
-    for (std::size_t i = 0; i < part.groups.size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j, ++measure.pairs) {
-        const double gap = difference(*part.rate, part.groups[i], part.groups[j]);
-        if (!(std::abs(gap) >= size)) continue;
-        if (std::abs(gap) > size) widest.clear();
-        size = std::abs(gap);
-        // A difference of 0 can be taken both ways, and its interval need not be symmetric.
-        if (gap >= 0) widest.push_back({part.rate, part.groups[i], part.groups[j]});
-        if (gap <= 0) widest.push_back({part.rate, part.groups[j], part.groups[i]});
-      }
-    }
+    const auto groups = static_cast<Index>(part.groups.size());
+    measure.pairs += groups * (groups - 1) / 2;
   }
   const double adjusted = adjusted_confidence(confidence, measure.pairs);
-  for (const Pair& pair : widest) {
-    const Comparison found = compare(*pair.rate, pair.first, pair.second, adjusted);
-    if (!measure.widest.difference.defined() || smaller(measure.widest, found))
-      measure.widest = found;
-  }
+  WidestPair widest(false);
+  for (const Part& part : parts)
+    for (std::size_t i = 0; i < part.groups.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        widest.add(compare(*part.rate, part.groups[j], part.groups[i], adjusted));
+  measure.widest = widest.widest();
 }
 
 void against_reference(const std::vector<Part>& parts, int reference, double confidence,
@@ -80,9 +61,9 @@ void against_reference(const std::vector<Part>& parts, int reference, double con
     for (const int other : part.groups)
       if (other != reference)
         measure.comparisons.push_back(compare(*part.rate, reference, other, adjusted));
-  measure.value = turned(
-      std::max_element(measure.comparisons.begin(), measure.comparisons.end(), smaller)
-          ->difference);
+  measure.farthest = static_cast<int>(
+      std::max_element(measure.comparisons.begin(), measure.comparisons.end(), smaller) -
+      measure.comparisons.begin());
 }
 
 // Fills a measure from its rates, or says why it is undefined.
@@ -100,15 +81,20 @@ GroupMeasure make_measure(const std::string& name,
       measure.reason = rate->reason;
     } else if (part.groups.size() < 2) {
       measure.reason = "fewer than two groups have " + rate->needs;
-    } else if (!rate->enough(report.reference)) {
+    } else if (report.named && !rate->enough(report.reference)) {
       measure.reason = fmt::format("the reference group {} does not have {}",
                                    report.groups[at(report.reference)].value, rate->needs);
     }
     if (!measure.reason.empty()) return measure;
     parts.push_back(std::move(part));
   }
-  against_reference(parts, report.reference, confidence, measure);
+  const bool compared = std::all_of(rates.begin(), rates.end(), [&](const GroupRate* rate) {
+    return rate->enough(report.reference);
+  });
+  if (compared) against_reference(parts, report.reference, confidence, measure);
   find_widest(parts, confidence, measure);
+  measure.value = report.named ? turned(measure.behind_value()->difference)
+                               : measure.widest.difference;
   return measure;
 }
 
@@ -117,32 +103,38 @@ void set_ratio(const GroupRate& selection, double confidence, GroupReport& repor
   for (int g = 0; g < static_cast<int>(report.groups.size()); ++g)
     if (selection.enough(g)) groups.push_back(g);
   if (groups.size() < 2 || !selection.reason.empty()) return;
-  // The smallest and the largest rate. Among equal rates the larger group is chosen.
-  const auto rows = [&](int g) { return selection.counts[at(g)].of; };
-  const auto below = [&](int a, int b) { return selection.value(a) < selection.value(b); };
-  const int low = *std::min_element(groups.begin(), groups.end(), [&](int a, int b) {
-    return below(a, b) || (!below(b, a) && rows(a) > rows(b));
-  });
-  std::erase(groups, low);
-  const int high = *std::max_element(groups.begin(), groups.end(), [&](int a, int b) {
-    return below(a, b) || (!below(b, a) && rows(a) < rows(b));
-  });
-  const auto others = static_cast<Index>(groups.size());
-  const RateCount &k = selection.counts[at(low)], &n = selection.counts[at(high)];
-  report.selection_ratio =
-      effective_ratio(k.hits, k.of, n.hits, n.of,
-                      adjusted_confidence(confidence, others * (others + 1) / 2));
+  const auto count = static_cast<Index>(groups.size());
+  const double adjusted = adjusted_confidence(confidence, count * (count - 1) / 2);
+  WidestPair widest(true);
+  for (const int i : groups)
+    for (const int j : groups) {
+      if (j >= i) break;
+      // The smaller rate first: 0 of it is a ratio of 0, not an undefined one.
+      const bool less = selection.value(i) <= selection.value(j);
+      const RateCount &k = selection.counts[at(less ? i : j)],
+                      &n = selection.counts[at(less ? j : i)];
+      widest.add({less ? j : i, less ? i : j, selection.name,
+                  effective_ratio(k.hits, k.of, n.hits, n.of, adjusted)});
+    }
+  report.selection_ratio = widest.widest().difference;
 }
 
-void set_worst_group(const GroupRate& accuracy, GroupReport& report) {
+// The least accurate group. Its interval is that of the least accuracy of any group: the
+// smallest ends over all groups, each adjusted for their number.
+void set_worst_group(const GroupRate& accuracy, double confidence, GroupReport& report) {
   if (!accuracy.reason.empty()) return;
-  for (int g = 0; g < static_cast<int>(report.groups.size()); ++g) {
-    if (!accuracy.enough(g)) continue;
-    const Interval& here = report.groups[at(g)].accuracy;
-    if (report.worst_group >= 0 && here.value >= report.worst_group_accuracy.value)
-      continue;
-    report.worst_group = g;
-    report.worst_group_accuracy = here;
+  std::vector<int> groups;
+  for (int g = 0; g < static_cast<int>(report.groups.size()); ++g)
+    if (accuracy.enough(g)) groups.push_back(g);
+  Interval& worst = report.worst_group_accuracy;
+  for (const int g : groups) {
+    const RateCount& count = accuracy.counts[at(g)];
+    const Interval here = effective_wilson(
+        count.hits, count.of, adjusted_confidence(confidence, std::ssize(groups)));
+    if (report.worst_group < 0) worst = here;
+    if (report.worst_group < 0 || here.value < worst.value) report.worst_group = g;
+    worst = {std::min(worst.value, here.value), std::min(worst.low, here.low),
+             std::min(worst.high, here.high), here.kind};
   }
 }
 
@@ -151,7 +143,10 @@ int reference_of(const std::vector<Group>& groups, const GroupOptions& options) 
   require_option(options.reference >= -1 && options.reference < count, "group_report",
                  "reference", options.reference,
                  fmt::format("a value below {}, or -1", count));
+  require_option(options.usual >= -1 && options.usual < count, "group_report", "usual",
+                 options.usual, fmt::format("a value below {}, or -1", count));
   if (options.reference >= 0) return options.reference;
+  if (options.usual >= 0) return options.usual;
   int largest = -1;
   for (int g = 0; g < count; ++g)
     if (groups[at(g)].compared &&
@@ -163,15 +158,7 @@ int reference_of(const std::vector<Group>& groups, const GroupOptions& options) 
 }  // namespace
 
 const Comparison* GroupMeasure::behind_value() const {
-  const auto same = [](double a, double b) {
-    return a == b || (std::isnan(a) && std::isnan(b));
-  };
-  for (const Comparison& c : comparisons) {
-    const Interval d = by_name ? c.difference : turned(c.difference);
-    if (d.value == value.value && same(d.low, value.low) && same(d.high, value.high))
-      return &c;
-  }
-  return nullptr;
+  return farthest < 0 ? nullptr : &comparisons[at(farthest)];
 }
 
 const GroupMeasure* GroupReport::find(const std::string& measure) const {
@@ -192,6 +179,7 @@ GroupReport group_report(const Tally& tally, std::span<const Index> attributes,
   const GroupRates rates =
       count_rates(tally.plan(), groups, values, options, report.groups);
   report.reference = reference_of(report.groups, options);
+  report.named = options.reference >= 0;
   const SoftRates soft =
       soft_rates(tally, attributes, groups, values, rates, options, exec);
 
@@ -207,7 +195,7 @@ GroupReport group_report(const Tally& tally, std::span<const Index> attributes,
   add("demographic_parity_soft", {&soft.all});
   add("equal_opportunity_soft", {&soft.positives});
   set_ratio(rates.selection, confidence, report);
-  set_worst_group(rates.accuracy, report);
+  set_worst_group(rates.accuracy, confidence, report);
   if (options.by_name) add_figures(tally, attributes, groups, options, exec, report);
   return report;
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "core/index.h"
 #include "fmd/metrics/bca.h"
+#include "metrics/groups/widest_pair.h"
 #include "metrics/statistics/rate_count.h"
 
 namespace fmd::internal {
@@ -59,6 +61,51 @@ double distance(const CriterionInfo& criterion, double value) {
   return criterion.ratio ? std::abs(std::log(value)) : std::abs(value);
 }
 
+Interval value_of(const Comparison* comparison) {
+  return comparison == nullptr ? Interval{} : comparison->difference;
+}
+
+using OfPair = std::function<Comparison(int first, int second, double confidence)>;
+
+void against_reference(const CriterionInfo& criterion, const std::vector<int>& groups,
+                       const OfPair& of_pair, const GroupOptions& options,
+                       const GroupReport& report, GroupMeasure& measure) {
+  const double adjusted =
+      adjusted_confidence(options.confidence, static_cast<Index>(groups.size()) - 1);
+  // The farthest; among equally far ones the one with the narrower interval, so that the
+  // numbering of groups decides nothing.
+  const auto rank = [&](const Interval& i) {
+    return std::tuple(distance(criterion, i.value), i.low - i.high, i.value);
+  };
+  for (const int other : groups) {
+    if (other == report.reference) continue;
+    measure.comparisons.push_back(of_pair(report.reference, other, adjusted));
+    const Interval& found = measure.comparisons.back().difference;
+    if (!found.defined()) continue;
+    const Comparison* farthest = measure.behind_value();
+    if (farthest == nullptr || rank(found) > rank(farthest->difference))
+      measure.farthest = static_cast<int>(measure.comparisons.size()) - 1;
+  }
+}
+
+void find_widest(const CriterionInfo& criterion, const std::vector<int>& groups,
+                 const OfPair& of_pair, const GroupOptions& options,
+                 GroupMeasure& measure) {
+  const auto count = static_cast<Index>(groups.size());
+  measure.pairs = count * (count - 1) / 2;
+  const double adjusted = adjusted_confidence(options.confidence, measure.pairs);
+  WidestPair widest(criterion.ratio);
+  for (const int i : groups)
+    for (const int j : groups) {
+      if (j >= i) break;
+      Comparison pair = of_pair(j, i, adjusted);
+      // x / 0 is undefined, 0 / x is 0.
+      if (criterion.ratio && !pair.difference.defined()) pair = of_pair(i, j, adjusted);
+      widest.add(pair);
+    }
+  measure.widest = widest.widest();
+}
+
 void fill(const CriterionInfo& criterion, const std::vector<CountedGroup>& counts,
           const std::vector<int>& groups, const FigureRules& rules,
           const GroupOptions& options, const GroupReport& report, GroupMeasure& measure) {
@@ -70,38 +117,29 @@ void fill(const CriterionInfo& criterion, const std::vector<CountedGroup>& count
     return fmt::format(">= {} rows and >= {} of the labels or decisions that it divides by",
                        options.min_rows, options.min_label);
   };
-  std::vector<int> others;
+  std::vector<int> enough_rows;
   for (const int g : groups)
-    if (g != report.reference && large(g)) others.push_back(g);
+    if (large(g)) enough_rows.push_back(g);
   const bool reference = report.reference >= 0 &&
                          report.groups[at(report.reference)].compared &&
                          large(report.reference);
-  if (groups.size() < 2 || others.empty()) {
+  if (enough_rows.size() < 2) {
     measure.reason = "fewer than two groups have " + needs();
-  } else if (!reference) {
-    measure.reason = report.reference < 0
-                         ? "no reference group"
-                         : fmt::format("the reference group {} does not have {}",
-                                       report.groups[at(report.reference)].value, needs());
+  } else if (report.named && !reference) {
+    measure.reason = fmt::format("the reference group {} does not have {}",
+                                 report.groups[at(report.reference)].value, needs());
   }
   if (!measure.reason.empty()) return;
-  const double adjusted =
-      adjusted_confidence(options.confidence, static_cast<Index>(others.size()));
-  // The farthest; among equally far ones the one with the narrower interval, so that the
-  // numbering of groups decides nothing.
-  const auto rank = [&](const Interval& i) {
-    return std::tuple(distance(criterion, i.value), i.low - i.high, i.value);
+  const auto of_pair = [&](int first, int second, double confidence) {
+    return Comparison{first, second, criterion.name,
+                      compare(criterion, rate, right, counts[at(second)], counts[at(first)],
+                              confidence, options.intervals)};
   };
-  for (const int other : others) {
-    const Comparison found{
-        report.reference, other, criterion.name,
-        compare(criterion, rate, right, counts[at(other)], counts[at(report.reference)],
-                adjusted, options.intervals)};
-    measure.comparisons.push_back(found);
-    if (!found.difference.defined()) continue;
-    if (!measure.value.defined() || rank(found.difference) > rank(measure.value))
-      measure.value = found.difference;
-  }
+  if (reference) against_reference(criterion, enough_rows, of_pair, options, report, measure);
+  find_widest(criterion, enough_rows, of_pair, options, measure);
+  measure.value = report.named || !measure.widest.difference.defined()
+                      ? value_of(measure.behind_value())
+                      : measure.widest.difference;
   if (!measure.value.defined()) measure.reason = "it divides by 0 in every group";
 }
 

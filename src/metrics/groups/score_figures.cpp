@@ -11,6 +11,7 @@
 #include "fmd/core/rng.h"
 #include "fmd/metrics/bca.h"
 #include "fmd/metrics/score_curve.h"
+#include "metrics/groups/widest_pair.h"
 #include "metrics/statistics/from_spread.h"
 
 namespace fmd::internal {
@@ -92,6 +93,34 @@ Interval spread(double value, const std::vector<double>& replicates, double conf
   return i;
 }
 
+// Dvoretzky, Kiefer, Wolfowitz and Massart: with this confidence a distribution of n values
+// is nowhere farther than this from the one that they were drawn from.
+double band(double n, double confidence) {
+  return std::sqrt(std::log(2 / (1 - confidence)) / (2 * n));
+}
+
+// A size that lies within `error` of that of the population.
+Interval within(double value, double error, double most) {
+  return {value, std::max(0.0, value - error), std::min(most, value + error)};
+}
+
+// Errors of the distributions of both labels in one group, each at half the level.
+double label_bands(const ScoreRuns& runs, double confidence) {
+  double positive = 0, negative = 0;
+  for (const ScoreRun& run : runs) {
+    positive += static_cast<double>(run.positive);
+    negative += static_cast<double>(run.negative);
+  }
+  const double half = (1 + confidence) / 2;
+  return band(positive, half) + band(negative, half);
+}
+
+double all_rows(const ScoreRuns& runs) {
+  double rows = 0;
+  for (const ScoreRun& run : runs) rows += static_cast<double>(run.positive + run.negative);
+  return rows;
+}
+
 // Where a metric follows from exact sums, its value comes from them and not from the bins.
 double exact_value(const std::string& name, const GroupTally& group, int favorable,
                    double otherwise) {
@@ -117,6 +146,9 @@ Interval metric_interval(const ScoreMetricInfo& metric, const GroupScores& score
   std::vector<double> values;
   for (const ScoreRuns& runs : scores.replicates) values.push_back(metric.value(runs));
   const std::string name = metric.name;
+  // Sizes: the sample shows more of them than there is, and resampling adds to it.
+  if (name == "ks") return within(value, label_bands(scores.runs, options.confidence), 1);
+  if (name == "ece" || name == "mce") return {value, kUndefined, kUndefined};
   const double least = name == "r2" ? -HUGE_VAL : 0,
                most = name == "log_loss" ? HUGE_VAL : 1;
   const bool bca = options.intervals == Bootstrap::bca;
@@ -126,42 +158,77 @@ Interval metric_interval(const ScoreMetricInfo& metric, const GroupScores& score
       [&](std::span<const Index> counts) { return metric.value(coarse_runs(counts)); });
 }
 
-GroupMeasure against_reference(const char* name, const std::vector<GroupScores>& scores,
-                               const std::vector<int>& groups, const GroupOptions& options,
-                               const GroupReport& report,
-                               double (*figure)(const ScoreRuns&, const ScoreRuns&),
-                               double least) {
+// Beyond so many groups the pairs are too many to be resampled.
+constexpr std::size_t kMostInPairs = 40;
+
+struct ScoreFigure {
+  const char* name;
+  double (*value)(const ScoreRuns& u, const ScoreRuns& p);
+  // How far a size can be from that of the population; null: it is no size.
+  double (*error)(const ScoreRuns& u, const ScoreRuns& p, double confidence);
+};
+
+Comparison compare(const ScoreFigure& figure, int first, int second, const GroupScores& p,
+                   const GroupScores& u, double confidence, Bootstrap intervals) {
+  if (figure.error != nullptr) {
+    const double value = figure.value(u.runs, p.runs);
+    return {first, second, figure.name,
+            within(value, figure.error(u.runs, p.runs, confidence), 1)};
+  }
+  std::vector<double> values;
+  for (std::size_t r = 0; r < u.replicates.size(); ++r)
+    values.push_back(figure.value(u.replicates[r], p.replicates[r]));
+  std::vector<Index> both;
+  if (intervals == Bootstrap::bca) {
+    both = u.coarse;
+    both.insert(both.end(), p.coarse.begin(), p.coarse.end());
+  }
+  return {first, second, figure.name,
+          spread(figure.value(u.runs, p.runs), values, confidence, -1, 1, both,
+                 [&](std::span<const Index> counts) {
+                   return figure.value(coarse_runs(counts.first(at(2 * kCoarse))),
+                                       coarse_runs(counts.subspan(at(2 * kCoarse))));
+                 })};
+}
+
+GroupMeasure measure_scores(const ScoreFigure& figure,
+                            const std::vector<GroupScores>& scores,
+                            const std::vector<int>& groups, const GroupOptions& options,
+                            const GroupReport& report) {
   GroupMeasure measure;
-  measure.name = name;
+  measure.name = figure.name;
   measure.by_name = true;
-  const double adjusted =
-      adjusted_confidence(options.confidence, static_cast<Index>(groups.size()) - 1);
-  const auto p = static_cast<std::size_t>(
-      std::find(groups.begin(), groups.end(), report.reference) - groups.begin());
+  const auto count = static_cast<Index>(groups.size());
+  measure.pairs = count * (count - 1) / 2;
+  const double one = adjusted_confidence(options.confidence, count - 1);
+  const double all = adjusted_confidence(options.confidence, measure.pairs);
+  const auto rank = [](const Interval& i) {
+    return std::tuple(std::abs(i.value), i.low - i.high, i.value);
+  };
+  WidestPair widest(false);
   for (std::size_t u = 0; u < groups.size(); ++u) {
-    if (u == p) continue;
-    std::vector<double> values;
-    for (std::size_t r = 0; r < scores[u].replicates.size(); ++r)
-      values.push_back(figure(scores[u].replicates[r], scores[p].replicates[r]));
-    std::vector<Index> both;
-    if (options.intervals == Bootstrap::bca) {
-      both = scores[u].coarse;
-      both.insert(both.end(), scores[p].coarse.begin(), scores[p].coarse.end());
+    for (std::size_t p = 0; p < groups.size(); ++p) {
+      const auto pair = [&](double confidence) {
+        return compare(figure, groups[p], groups[u], scores[p], scores[u], confidence,
+                       options.intervals);
+      };
+      if (p < u && groups.size() <= kMostInPairs) widest.add(pair(all));
+      if (groups[p] != report.reference || u == p) continue;
+      measure.comparisons.push_back(pair(one));
+      const Interval& found = measure.comparisons.back().difference;
+      const Comparison* farthest = measure.behind_value();
+      if (found.defined() &&
+          (farthest == nullptr || rank(found) > rank(farthest->difference)))
+        measure.farthest = static_cast<int>(measure.comparisons.size()) - 1;
     }
-    const Comparison found{report.reference, groups[u], name,
-                           spread(figure(scores[u].runs, scores[p].runs), values, adjusted,
-                                  least, 1, both, [&](std::span<const Index> counts) {
-                                    return figure(
-                                        coarse_runs(counts.first(at(2 * kCoarse))),
-                                        coarse_runs(counts.subspan(at(2 * kCoarse))));
-                                  })};
-    measure.comparisons.push_back(found);
-    const auto rank = [](const Interval& i) {
-      return std::tuple(std::abs(i.value), i.low - i.high, i.value);
-    };
-    if (!found.difference.defined()) continue;
-    if (!measure.value.defined() || rank(found.difference) > rank(measure.value))
-      measure.value = found.difference;
+  }
+  measure.widest = widest.widest();
+  if (const Comparison* farthest = measure.behind_value()) {
+    measure.value = farthest->difference;
+    if (!report.named) {
+      measure.value = {std::abs(measure.value.value), kUndefined, kUndefined};
+      if (groups.size() <= kMostInPairs) measure.value = measure.widest.difference;
+    }
   }
   if (!measure.value.defined()) measure.reason = "a group has labels of one kind only";
   return measure;
@@ -170,6 +237,19 @@ GroupMeasure against_reference(const char* name, const std::vector<GroupScores>&
 double auc_difference(const ScoreRuns& u, const ScoreRuns& p) { return auc(u) - auc(p); }
 double roc_area(const ScoreRuns& u, const ScoreRuns& p) { return abroca(u, p); }
 double score_distance(const ScoreRuns& u, const ScoreRuns& p) { return ks_distance(u, p); }
+
+// Two distributions, each at half the level.
+double distance_error(const ScoreRuns& u, const ScoreRuns& p, double confidence) {
+  const double half = (1 + confidence) / 2;
+  return band(all_rows(u), half) + band(all_rows(p), half);
+}
+
+// A band around the scores of favourable labels moves the curve up or down, one around the
+// others moves it sideways: the area moves by no more than the bands.
+double area_error(const ScoreRuns& u, const ScoreRuns& p, double confidence) {
+  const double half = (1 + confidence) / 2;
+  return label_bands(u, half) + label_bands(p, half);
+}
 
 }  // namespace
 
@@ -220,12 +300,10 @@ void add_score_figures(const Tally& tally, std::span<const Index> attributes,
         fmt::format("fewer than two groups have >= {} rows", options.min_rows));
   if (report.reference < 0 || !report.groups[at(report.reference)].compared)
     return undefined("the reference group has too few rows");
-  report.measures.push_back(against_reference("auc_difference", scores, groups, options,
-                                              report, auc_difference, -1));
-  report.measures.push_back(
-      against_reference("abroca", scores, groups, options, report, roc_area, 0));
-  report.measures.push_back(
-      against_reference("ks_distance", scores, groups, options, report, score_distance, 0));
+  for (const ScoreFigure& figure : {ScoreFigure{"auc_difference", auc_difference, nullptr},
+                                    ScoreFigure{"abroca", roc_area, area_error},
+                                    ScoreFigure{"ks_distance", score_distance, distance_error}})
+    report.measures.push_back(measure_scores(figure, scores, groups, options, report));
 }
 
 }  // namespace fmd::internal

@@ -1,5 +1,6 @@
 #include "fmd/metrics/spurious.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
@@ -35,14 +36,23 @@ Interval weighted_mean(const std::vector<Share>& cells, const std::vector<double
 
 WorstCell worst_cell(const LabelAttributeTable& table, double confidence) {
   validate(table);
+  const auto rows = [](const Share& cell) { return cell.of > 0; };
+  const Index cells = std::count_if(table.cells.begin(), table.cells.end(), rows);
+  const double adjusted = adjusted_confidence(confidence, std::max<Index>(1, cells));
   WorstCell worst;
+  // The smallest ends over all cells: of the worst cell, whichever it is.
+  double low = HUGE_VAL, high = HUGE_VAL;
   for (Index c = 0; c < table.labels * table.attributes; ++c) {
     const Share& cell = table.cells[static_cast<std::size_t>(c)];
     if (cell.of == 0) continue;
-    if (worst.label >= 0 && cell.value() >= worst.accuracy.value) continue;
-    worst = {share_interval(cell, confidence), static_cast<int>(c / table.attributes),
-             static_cast<int>(c % table.attributes)};
+    const Interval here = share_interval(cell, adjusted);
+    low = std::isnan(here.low) ? here.low : std::min(low, here.low);
+    high = std::isnan(here.high) ? here.high : std::min(high, here.high);
+    if (worst.label < 0 || here.value < worst.accuracy.value)
+      worst = {here, static_cast<int>(c / table.attributes),
+               static_cast<int>(c % table.attributes)};
   }
+  if (worst.label >= 0) worst.accuracy.low = low, worst.accuracy.high = high;
   return worst;
 }
 

@@ -84,6 +84,29 @@ int worst_flip_cell(const std::vector<FlipCell>& cells, const std::vector<bool>&
   return worst;
 }
 
+// The largest gap of any pair of values. The interval of each is widened until all of them
+// hold together: then the largest ends hold whichever pair the sample shows as the worst.
+Interval worst_gap(const std::vector<FlipCell>& cells, const std::vector<bool>& large,
+                   double confidence) {
+  std::vector<Interval> gaps;
+  for (const FlipCell& cell : cells)
+    if (cell.co.defined() && large[at(cell.from)] && large[at(cell.to)])
+      gaps.push_back(cell.co);
+  if (gaps.empty()) return {};
+  const double factor =
+      normal_quantile(adjusted_confidence(confidence, std::ssize(gaps))) /
+      normal_quantile(confidence);
+  Interval worst{0, 0, 0, gaps[0].kind};
+  for (const Interval& gap : gaps) {
+    const double low = gap.value - factor * (gap.value - gap.low),
+                 high = gap.value + factor * (gap.high - gap.value);
+    worst.value = std::max(worst.value, gap.value);
+    worst.low = std::isnan(low) ? low : std::max(worst.low, low);
+    worst.high = std::isnan(high) ? high : std::max(worst.high, std::min(1.0, high));
+  }
+  return worst;
+}
+
 std::vector<bool> large_values(const std::vector<Index>& rows, Index min_rows) {
   std::vector<bool> large;
   for (const Index n : rows) large.push_back(n >= min_rows && n > 0);
@@ -432,6 +455,7 @@ FlipReport flip_report(const FlipTally& tally, const FlipOptions& options,
                        : static_cast<double>(own.flipped) / static_cast<double>(own.pairs);
   }
   report.worst = worst_flip_cell(report.cells, large);
+  report.co_worst = worst_gap(report.cells, large, options.confidence);
   if (tally.plan_.figures) report.figures = tally.gaps_.figures(options.confidence);
   return report;
 }
