@@ -118,7 +118,7 @@ AuditReport audit_whole(const Model& model, StudyStream& stream, double threshol
   }
   const auto pairs = make_pairs(model, study, model.task, {}, exec);
   AuditReport report =
-      audit_model(model, study, pairs, options, exec, nullptr, threshold);
+      audit_model(model, study, pairs, options, exec, nullptr, nullptr, threshold);
   if (options.previous_model == nullptr) return report;
   const ModelName previous = name_of(*options.previous_model);
   if (options.previous && options.previous->model_sha256 != previous.sha256) {
