@@ -242,10 +242,29 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
 void add_inputs_options(CLI::App& command, Common& common) {
   command.add_option("--images", common.images,
                      "Folder or tar file with the images that a column of DATA names");
+  command.add_option("--feature-cache", common.feature_cache,
+                     "Folder that keeps the features of images and tensors for later "
+                     "commands, or none (~/.cache/fmd)");
+}
+
+InputFiles input_files(const Common& common) {
+  InputFiles files{.images = common.images, .cache = common.feature_cache};
+  if (common.feature_cache == "none") files.cache.clear();
+  if (!common.feature_cache.empty()) return files;
+  const auto folder = [](const char* name) -> std::filesystem::path {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  if (const auto caches = folder("XDG_CACHE_HOME"); caches.is_absolute()) {
+    files.cache = caches / "fmd";
+  } else if (const auto home = folder("HOME"); home.is_absolute()) {
+    files.cache = home / ".cache/fmd";
+  }
+  return files;
 }
 
 TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {
-  TaskChanges changes{.file = {}, .flags = flags, .inputs = {common.images}};
+  TaskChanges changes{.file = {}, .flags = flags, .inputs = input_files(common)};
   if (!common.task_file.empty()) changes.file = read_task(common.task_file);
   return changes;
 }

@@ -26,6 +26,7 @@ struct Common {
   int threads = 0;
   std::string task_file;
   std::string images;
+  std::string feature_cache;  // a folder, or none
   bool json = false;
 };
 
@@ -88,8 +89,10 @@ void add_groups_options(CLI::App& command, GroupsFile& groups);
 // The same, given to the model together with the files that its inputs are made of.
 void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
-// --images
+// --images, --feature-cache
 void add_inputs_options(CLI::App& command, Common& common);
+// Where the inputs are, by these options.
+[[nodiscard]] InputFiles input_files(const Common& common);
 
 // DATA of a command: a file, or data:NAME, with the groups joined.
 [[nodiscard]] DataSource data_source(const std::string& name,

@@ -120,6 +120,57 @@ def tensors(folder):
     assert done.returncode != 0 and "/somewhere" not in done.stderr + done.stdout, done
 
 
+def cache(folder):
+    """Features that one command computed serve the next, a repair's too; what is damaged is computed again."""
+    model, place = MODELS / "pictures.onnx", folder / "kept"
+
+    def audit(network, *options):
+        done = run(folder, "audit", network, "rows.csv", "--task", "task.toml", "--images", "faces", *options)
+        return done.stdout, done.stderr
+
+    plain, said = audit(model, "--feature-cache", "none")
+    assert "features of" not in said and not place.exists(), said
+    kept = ["--feature-cache", "kept"]
+    first, said = audit(model, *kept)
+    assert f"features of {ROWS} rows of rows.csv are kept in kept for later commands" in said, said
+    assert first == plain and place.stat().st_mode & 0o77 == 0
+    second, said = audit(model, *kept)
+    assert f"features of {ROWS} rows of rows.csv were computed before and come from kept" in said, said
+    assert second == plain and "are kept in" not in said
+    run(folder, "debias", model, "rows.csv", "--task", "task.toml", "--images", "faces", "--best-effort", *kept, "-o",
+        "again.onnx")
+    assert "were computed before" in audit("again.onnx", *kept)[1]
+
+    # Another image under the same name is another row.
+    image = folder / "faces/7.png"
+    before = image.read_bytes()
+    image.write_bytes(png([9] * 3 * 64, 8, 8))
+    said = audit(model, *kept)[1]
+    assert f"features of {ROWS - 1} rows of rows.csv were computed before" in said, said
+    assert "features of 1 rows of rows.csv are kept" in said, said
+    image.write_bytes(before)
+
+    # Other preparation, damaged and foreign files: nothing of them is used.
+    (folder / "other.toml").write_text((folder / "task.toml").read_text(encoding="utf-8")
+                                       + '[[inputs]]\nimage = "file"\nmean = 0.5\n', encoding="utf-8")
+    done = run(folder, "audit", model, "rows.csv", "--task", "other.toml", "--images", "faces", *kept)
+    assert "were computed before" not in done.stderr, done.stderr
+    files = sorted(place.iterdir(), key=lambda f: f.stat().st_size)
+    assert len(files) == 3, files
+    for name in files:
+        contents = bytearray(name.read_bytes())
+        contents[-5] ^= 1
+        name.write_bytes(contents)
+    third, said = audit(model, *kept)
+    assert third == plain and f"features of {ROWS - 1} rows" in said, said
+    for name in place.iterdir():
+        name.write_bytes(name.read_bytes()[:-1])
+    fourth, said = audit(model, *kept)
+    assert fourth == plain and "were computed before" not in said, said
+    (folder / "file").write_text("no folder", encoding="utf-8")
+    assert "could not be kept in file" in audit(model, "--feature-cache", "file")[1]
+
+
 def wrong(folder):
     """Each wrong thing gets its words."""
     model = MODELS / "pictures.onnx"
@@ -181,6 +232,7 @@ def main():
         ways(folder)
         story(folder)
         tensors(folder)
+        cache(folder)
         wrong(folder)
 
 

@@ -28,6 +28,9 @@ struct InputSpec {
 // Where files that inputs are made of are looked for: named by flags, not by a model.
 struct InputFiles {
   std::filesystem::path images = {};  // a folder or a tar file
+  // A folder in which features of images and tensors are kept between commands; empty: they
+  // are not kept.
+  std::filesystem::path cache = {};
 };
 
 }  // namespace fmd
