@@ -25,7 +25,7 @@ struct Common {
   std::uint64_t seed = 1;
   int threads = 0;
   std::string task_file;
-  std::string images;
+  std::string images, pair_images;
   std::string feature_cache;  // a folder, or none
   bool json = false;
 };
@@ -89,7 +89,7 @@ void add_groups_options(CLI::App& command, GroupsFile& groups);
 // The same, given to the model together with the files that its inputs are made of.
 void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
-// --images, --feature-cache
+// --images, --pair-images, --feature-cache
 void add_inputs_options(CLI::App& command, Common& common);
 // Where the inputs are, by these options.
 [[nodiscard]] InputFiles input_files(const Common& common);

@@ -223,6 +223,13 @@ std::shared_ptr<const Backbone> OnnxBackbone::with_inputs(
         return !b.spec.image.empty() || !b.spec.tensor.empty();
       }))
     made->kept_ = std::make_shared<Kept>();
+  made->pairs_.reset();
+  if (!files.pair_images.empty()) {
+    InputFiles other = files;
+    other.images = std::exchange(other.pair_images, {});
+    made->pairs_ =
+        std::static_pointer_cast<const OnnxBackbone>(with_inputs(specs, other));
+  }
   if (!specs.empty() && made->bound_.empty())
     bad_input(part_->source, made->unbound_, "write one [[inputs]] for each in task.toml");
   return made;
@@ -330,6 +337,7 @@ OnnxBackbone::Bound OnnxBackbone::bind_image(const OnnxInput& input,
   made.shape = first ? std::vector<Index>{channels, sides[0], sides[1]}
                      : std::vector<Index>{sides[0], sides[1], channels};
   add_column(spec.image, ColumnKind::category);
+  schema_.files.push_back(spec.image);
   return made;
 }
 

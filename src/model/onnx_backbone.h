@@ -50,6 +50,10 @@ class OnnxBackbone final : public Backbone {
   [[nodiscard]] std::shared_ptr<const Backbone> with_inputs(
       const std::vector<InputSpec>& specs, const InputFiles& files) const override;
 
+  [[nodiscard]] std::shared_ptr<const Backbone> on_pair_images() const override {
+    return pairs_;
+  }
+
   [[nodiscard]] const OnnxPart& part() const { return *part_; }
 
  private:
@@ -97,6 +101,7 @@ class OnnxBackbone final : public Backbone {
   std::string unbound_;       // why
   InputSchema schema_;
   std::shared_ptr<const ImageFiles> images_;
+  std::shared_ptr<const OnnxBackbone> pairs_;  // on the images of the other side
   std::filesystem::path cache_;  // empty: features are not kept between commands
   struct Kept;
   std::shared_ptr<Kept> kept_;  // null: features are not kept
