@@ -217,8 +217,9 @@ void add_task_options(CLI::App& command, TaskOverrides& flags) {
                      "The answer is positive at p >= this; rate=R: a share R of the "
                      "training rows is answered positive");
   command.add_option("--pairs", flags.pairs,
-                     "flip, given:FILE (joined by --id), or match, match:overlap, "
-                     "match:mahalanobis, match:cosine");
+                     "flip, given:FILE (joined by --id), column:NAME (of the other image), "
+                     "images (--pair-images), or match, match:overlap, match:mahalanobis, "
+                     "match:cosine");
   add_match_options(command, flags);
   command.add_option("--unseen", flags.unseen,
                      "Categories not seen in training: error or bucket");
@@ -242,6 +243,29 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
 void add_inputs_options(CLI::App& command, Common& common) {
   command.add_option("--images", common.images,
                      "Folder or tar file with the images that a column of DATA names");
+  command.add_option("--pair-images", common.pair_images,
+                     "The same images with the attribute changed, for --pairs images");
+  command.add_option("--feature-cache", common.feature_cache,
+                     "Folder that keeps the features of images and tensors for later "
+                     "commands, or none (~/.cache/fmd)");
+}
+
+InputFiles input_files(const Common& common) {
+  InputFiles files{.images = common.images,
+                   .pair_images = common.pair_images,
+                   .cache = common.feature_cache};
+  if (common.feature_cache == "none") files.cache.clear();
+  if (!common.feature_cache.empty()) return files;
+  const auto folder = [](const char* name) -> std::filesystem::path {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  if (const auto caches = folder("XDG_CACHE_HOME"); caches.is_absolute()) {
+    files.cache = caches / "fmd";
+  } else if (const auto home = folder("HOME"); home.is_absolute()) {
+    files.cache = home / ".cache/fmd";
+  }
+  return files;
 }
 
 void add_ledger_option(CLI::App& command, std::string& ledger) {
@@ -275,7 +299,7 @@ std::unique_ptr<ModelFile> open_file(const Common& common, const std::string& pa
 }
 
 TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {
-  TaskChanges changes{.file = {}, .flags = flags, .inputs = {common.images}};
+  TaskChanges changes{.file = {}, .flags = flags, .inputs = input_files(common)};
   if (!common.task_file.empty()) changes.file = read_task(common.task_file);
   return changes;
 }

@@ -27,7 +27,8 @@ struct Common {
   std::uint64_t seed = 1;
   int threads = 0;
   std::string task_file;
-  std::string images;
+  std::string images, pair_images;
+  std::string feature_cache;  // a folder, or none
   std::string training_rows;
   bool json = false;
 };
@@ -100,8 +101,10 @@ void add_ledger_option(CLI::App& command, std::string& ledger);
 // The same, given to the model together with the files that its inputs are made of.
 void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
-// --images
+// --images, --pair-images, --feature-cache
 void add_inputs_options(CLI::App& command, Common& common);
+// Where the inputs are, by these options.
+[[nodiscard]] InputFiles input_files(const Common& common);
 // --training-rows
 void add_rows_option(CLI::App& command, Common& common);
 // The model file, with the training rows that --training-rows names.

@@ -1,3 +1,4 @@
+#include "fmd/pipeline/contact_sheet.h"
 #include "fmd/pipeline/explain.h"
 
 #include <fmt/format.h>
@@ -16,16 +17,30 @@ struct ExplainArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, train, out, layers = "1";
+  std::string model, data, train, out, layers = "1", sheet;
+  Index sheet_count = 20;
   ExplainOptions options;
   FieldFlags options_flags{fields(options)};
   bool force = false, guard = false;
 };
 
+// Which images the contact sheet shows, in its order.
+void print_sheet(const ExplainArgs& args, const ContactSheet& sheet) {
+  if (args.sheet.empty()) return;
+  print(fmt::format("\nsheet  {}, for the first measure\n", safe_text(args.sheet)));
+  const auto list = [](const char* words, const std::vector<std::string>& names) {
+    print(fmt::format("{} {}:\n", names.size(), words));
+    for (const std::string& name : names) print(fmt::format("  {}\n", safe_text(name)));
+  };
+  list("in red, left out they would lower the gap most", sheet.harmful);
+  list("in blue, left out they would raise it most", sheet.helpful);
+}
+
 int run_explain(const ExplainArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force});
   if (!args.out.empty()) files.reserve(args.out);
+  if (!args.sheet.empty()) files.reserve(args.sheet);
   args.options_flags.apply();
   ExplainOptions options = args.options;
   options.task = task_changes(args.common, args.flags);
@@ -45,8 +60,13 @@ int run_explain(const ExplainArgs& args) {
   if (!args.out.empty()) {
     explained.write_csv([&](std::string_view text) { files.append(args.out, text); },
                         session.exec(), args.guard ? CsvGuard::formulas : CsvGuard::none);
-    files.commit();
   }
+  ContactSheet sheet;
+  if (!args.sheet.empty()) {
+    sheet = contact_sheet(explained, args.common.images, args.sheet_count, session.exec());
+    files.write(args.sheet, sheet.png);
+  }
+  files.commit();
   if (report.other_rows())
     say(fmt::format("fmd: warning: {} of the {} rows of {} are not known from training",
                     report.train_rows - report.known, report.train_rows, report.train));
@@ -57,6 +77,7 @@ int run_explain(const ExplainArgs& args) {
   print(screen(sheet_of(report)));
   if (!args.out.empty())
     print(fmt::format("\nfiles  {}: every training row\n", safe_text(args.out)));
+  print_sheet(args, sheet);
   print(fmt::format("{:.1f} s, seed {}\n", session.seconds(), args.common.seed));
   return 0;
 }
@@ -78,6 +99,11 @@ void add_explain(CLI::App& app) {
   flags.add(*cmd, "measures");
   cmd->add_option("-o,--out", args->out,
                   "Where to write the change of every training row, as CSV");
+  cmd->add_option("--sheet", args->sheet,
+                  "Models of images: a PNG file of the most harmful and helpful images");
+  cmd->add_option("--sheet-images", args->sheet_count, "How many of each")
+      ->check(CLI::Range(Index{1}, Index{1000}))
+      ->capture_default_str();
   flags.add(*cmd, "check")->type_name("K");
   cmd->add_option("--layers", args->layers,
                   "Networks: how many top layers are explained (a number or all); the "

@@ -52,6 +52,7 @@ int run_reproduce(const ReproduceArgs& args) {
   options.quick = args.quick;
   options.fresh = args.fresh;
   options.data = data_folder();
+  options.features = input_files(args.common).cache;
   options.say = [](const std::string& words) { say(words); };
   options.seeds.clear();
   const int seeds = args.quick ? 1 : args.seeds;

@@ -119,6 +119,7 @@
 #include "fmd/pipeline/audit_state.h"
 #include "fmd/pipeline/compare.h"
 #include "fmd/pipeline/complete_task.h"
+#include "fmd/pipeline/contact_sheet.h"
 #include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/debias_options.h"
 #include "fmd/pipeline/describe_model.h"

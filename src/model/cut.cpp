@@ -60,6 +60,11 @@ class LayersBackbone final : public Backbone {
                                                    const Exec& exec) const override {
     return run(base_->features(inputs, rows, exec), exec);
   }
+  [[nodiscard]] std::shared_ptr<const Backbone> on_pair_images() const override {
+    auto base = base_->on_pair_images();
+    if (base == nullptr) return nullptr;
+    return std::make_shared<LayersBackbone>(std::move(base), head_, theta_, layer_);
+  }
   [[nodiscard]] const Backbone& kept() const override { return base_->kept(); }
   [[nodiscard]] std::unique_ptr<Features> of_kept(std::unique_ptr<Features> X,
                                                   const Exec& exec) const override {

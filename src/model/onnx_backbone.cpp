@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "core/check.h"
@@ -15,6 +16,7 @@
 #include "fmd/core/bytes.h"
 #include "fmd/core/file.h"
 #include "fmd/core/safe_text.h"
+#include "model/feature_cache.h"
 
 namespace fmd::internal {
 namespace {
@@ -68,6 +70,17 @@ const Column& typed_column(const Table& table, const std::string& name, bool tex
                             name, text ? "numbers" : "texts", text ? "texts" : "numbers"),
                 "give the column as the model was trained on it");
   return column;
+}
+
+// An error of a row names the row.
+template <typename Work>
+auto at_row(const Table& table, Index row, Work&& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", table.where(row), error.what()),
+                error.hint());
+  }
 }
 
 // Without a word: the one input with four dimensions is the image that column "file" names.
@@ -172,13 +185,14 @@ struct OnnxBackbone::Session {
   }
 };
 
-// The features of images that were run already, by the names of the files. Commands ask for
-// the same rows several times, and images take long.
+// The features of images and tensors that were run already, by the hashes of the rows.
+// Commands ask for the same rows several times, and images take long.
 struct OnnxBackbone::Kept {
-  static constexpr std::size_t kMostNumbers = std::size_t{1} << 25;  // 128 MB
+  static constexpr Index kMostNumbers = Index{1} << 25;  // 128 MB
   std::mutex mutex;
-  std::unordered_map<std::string, std::vector<float>> features;
-  std::size_t numbers = 0;
+  std::unordered_map<Hash, std::vector<float>, HashKey> features;
+  std::unordered_map<std::string, Hash> images;  // by name
+  std::optional<FeatureCache> cache;  // between commands; opened by the first call
 };
 
 Index OnnxBackbone::Bound::size() const {
@@ -196,6 +210,7 @@ std::shared_ptr<const Backbone> OnnxBackbone::with_inputs(
   auto made = std::make_shared<OnnxBackbone>(*this);
   made->images_.reset();
   made->kept_.reset();
+  made->cache_ = files.cache;
   made->bind(specs.empty() && !files.images.empty() ? plain_image(part_->inputs) : specs);
   const bool pictures = std::any_of(made->bound_.begin(), made->bound_.end(),
                                     [](const Bound& b) { return !b.spec.image.empty(); });
@@ -203,10 +218,18 @@ std::shared_ptr<const Backbone> OnnxBackbone::with_inputs(
     bad_input(part_->source, "--images: no input is an image", "leave --images out");
   if (!files.images.empty())
     made->images_ = std::make_shared<const ImageFiles>(files.images);
-  // Images alone tell a row by their names.
-  if (made->images_ && std::all_of(made->bound_.begin(), made->bound_.end(),
-                                   [](const Bound& b) { return !b.spec.image.empty(); }))
+  // Columns alone are quick to run again.
+  if (std::any_of(made->bound_.begin(), made->bound_.end(), [](const Bound& b) {
+        return !b.spec.image.empty() || !b.spec.tensor.empty();
+      }))
     made->kept_ = std::make_shared<Kept>();
+  made->pairs_.reset();
+  if (!files.pair_images.empty()) {
+    InputFiles other = files;
+    other.images = std::exchange(other.pair_images, {});
+    made->pairs_ =
+        std::static_pointer_cast<const OnnxBackbone>(with_inputs(specs, other));
+  }
   if (!specs.empty() && made->bound_.empty())
     bad_input(part_->source, made->unbound_, "write one [[inputs]] for each in task.toml");
   return made;
@@ -314,6 +337,7 @@ OnnxBackbone::Bound OnnxBackbone::bind_image(const OnnxInput& input,
   made.shape = first ? std::vector<Index>{channels, sides[0], sides[1]}
                      : std::vector<Index>{sides[0], sides[1], channels};
   add_column(spec.image, ColumnKind::category);
+  schema_.files.push_back(spec.image);
   return made;
 }
 
@@ -395,7 +419,7 @@ void OnnxBackbone::fill_images(const Bound& bound, const Table& table,
       continue;
     }
     const std::string name = column.text(rows[i]);
-    try {
+    at_row(table, rows[i], [&] {
       const Image image =
           prepared(decode_image(decoder, images_->read(name), name), bound.spec, name);
       if (image.height != height || image.width != width)
@@ -404,10 +428,7 @@ void OnnxBackbone::fill_images(const Bound& bound, const Table& table,
                                 safe_text(name), image.height, image.width, height, width),
                     fmt::format("write size = [{}, {}] in [[inputs]]", height, width));
       image_numbers(image, bound.spec, bound.planes, to);
-    } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("{}: {}", table.where(rows[i]), error.what()),
-                  error.hint());
-    }
+    });
   }
 }
 
@@ -511,11 +532,99 @@ const FmdImages* OnnxBackbone::image_decoder(const Exec& exec) const {
                    "build fmd where libjpeg and libpng are installed"));
 }
 
-std::string OnnxBackbone::image_key(const Table& table, Index row) const {
-  std::string key;
-  for (const Bound& b : bound_)
-    key += typed_column(table, b.spec.image, true).text(row) + '\0';
-  return key;
+// The hash of every image file that these rows name and that is not known yet.
+std::unordered_map<std::string, Hash> OnnxBackbone::image_hashes(
+    const Inputs& inputs, std::span<const Index> rows, const Exec& exec) const {
+  std::unordered_map<std::string, Hash> known;
+  std::vector<std::pair<std::string, Index>> missing;  // with the first row that names it
+  for (const Bound& b : bound_) {
+    if (b.spec.image.empty()) continue;
+    const Column& column = typed_column(*inputs.table, b.spec.image, true);
+    for (const Index row : rows) {
+      const std::string name = column.text(row);
+      if (!kept_->images.contains(name) && known.emplace(name, Hash{}).second)
+        missing.emplace_back(name, row);
+    }
+  }
+  if (!missing.empty()) (void)image_decoder(exec);  // says what is missing, images or code
+  std::vector<Hash> hashes(missing.size());
+  exec.for_each(std::ssize(missing), [&](Index i) {
+    const auto& [name, row] = missing[at(i)];
+    hashes[at(i)] = at_row(*inputs.table, row, [&] { return sha256(images_->read(name)); });
+  });
+  for (std::size_t i = 0; i < missing.size(); ++i) known[missing[i].first] = hashes[i];
+  return known;
+}
+
+std::vector<Hash> OnnxBackbone::row_hashes(const Inputs& inputs,
+                                           std::span<const Index> rows,
+                                           const Exec& exec) const {
+  for (const auto& [name, hash] : image_hashes(inputs, rows, exec))
+    kept_->images[name] = hash;
+  std::vector<Hash> hashes(rows.size());
+  exec.for_each(std::ssize(rows), [&](Index i) {
+    const Index row = rows[at(i)];
+    ByteWriter all;
+    for (std::size_t k = 0; k < bound_.size(); ++k) {
+      const Bound& b = bound_[k];
+      if (!b.spec.image.empty()) {
+        const Column& names = typed_column(*inputs.table, b.spec.image, true);
+        all.put(kept_->images.at(names.text(row)));
+      } else if (!b.spec.tensor.empty()) {
+        const TensorColumn& tensor = inputs.tensor(part_->inputs[k].name);
+        std::vector<float> values(at(tensor.size()));
+        tensor.read({&row, 1}, values.data());
+        all.put_array(std::span<const Index>(tensor.shape));
+        all.put_array(std::span<const float>(values));
+      } else {
+        for (const std::string& name : b.spec.columns) {
+          const Column& column = inputs.table->column(name);
+          if (column.kind == ColumnKind::number) all.put(column.numbers[at(row)]);
+          if (column.kind == ColumnKind::category) all.put_text(column.text(row));
+        }
+      }
+    }
+    hashes[at(i)] = sha256(all.bytes());
+  });
+  return hashes;
+}
+
+// Another version of ONNX Runtime may give other bits; its file's name has the version.
+Hash OnnxBackbone::cache_key(const Exec& exec) const {
+  ByteWriter all;
+  all.put(hash());
+  if (exec.backends != nullptr && exec.backends->contains("onnxruntime"))
+    for (const std::string& file : exec.backends->at("onnxruntime")) all.put_text(file);
+  return sha256(all.bytes());
+}
+
+void OnnxBackbone::take_from_cache(const Table& table, std::span<const Hash> hashes,
+                                   std::vector<Index>& fresh, const Exec& exec) const {
+  if (cache_.empty()) return;
+  if (!kept_->cache) kept_->cache.emplace(cache_, cache_key(exec), part_->cols);
+  Index found = 0;
+  std::vector<float> values(at(part_->cols));
+  std::erase_if(fresh, [&](Index i) {
+    if (!kept_->cache->read(hashes[at(i)], values.data())) return false;
+    kept_->features.emplace(hashes[at(i)], values);
+    return ++found > 0;
+  });
+  if (found > 0)
+    exec.note(fmt::format(
+        "features of {} rows of {} were computed before and come from {}; --feature-cache "
+        "none computes them again",
+        found, table.source, cache_.string()));
+}
+
+void OnnxBackbone::keep(const Table& table, std::span<const Hash> hashes,
+                        const std::vector<float>& made, const Exec& exec) const {
+  if (!kept_->cache) return;
+  exec.note(kept_->cache->add(hashes, made)
+                ? fmt::format("features of {} rows of {} are kept in {} for later commands; "
+                              "--feature-cache none keeps none",
+                              hashes.size(), table.source, cache_.string())
+                : fmt::format("features of {} rows of {} could not be kept in {}",
+                              hashes.size(), table.source, cache_.string()));
 }
 
 std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
@@ -531,30 +640,36 @@ std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
   if (!kept_) return make_dense(run(inputs, rows, exec), count, width);
 
   const std::scoped_lock lock(kept_->mutex);
-  std::vector<std::string> keys;
-  std::vector<Index> fresh;
-  std::unordered_map<std::string, Index> place;  // of fresh rows
-  for (const Index row : rows) {
-    keys.push_back(image_key(*inputs.table, row));
-    if (!kept_->features.contains(keys.back()) &&
-        place.emplace(keys.back(), std::ssize(fresh)).second)
-      fresh.push_back(row);
+  const std::vector<Hash> hashes = row_hashes(inputs, rows, exec);
+  std::vector<Index> fresh;  // places in `rows`, each content once
+  std::unordered_map<Hash, Index, HashKey> place;
+  for (Index i = 0; i < count; ++i)
+    if (!kept_->features.contains(hashes[at(i)]) && place.emplace(hashes[at(i)], 0).second)
+      fresh.push_back(i);
+  take_from_cache(*inputs.table, hashes, fresh, exec);
+  std::vector<Index> run_rows;
+  std::vector<Hash> run_hashes;
+  for (const Index i : fresh) {
+    place[hashes[at(i)]] = std::ssize(run_rows);
+    run_rows.push_back(rows[at(i)]);
+    run_hashes.push_back(hashes[at(i)]);
   }
   const std::vector<float> made =
-      fresh.empty() ? std::vector<float>{} : run(inputs, fresh, exec);
+      fresh.empty() ? std::vector<float>{} : run(inputs, run_rows, exec);
+  if (!fresh.empty()) keep(*inputs.table, run_hashes, made, exec);
   std::vector<float> values;
   values.reserve(at(count * width));
-  for (const std::string& key : keys) {
-    const auto found = place.find(key);
-    const float* from = found == place.end() ? kept_->features.at(key).data()
-                                             : made.data() + found->second * width;
+  for (const Hash& hash : hashes) {
+    const auto found = kept_->features.find(hash);
+    const float* from = found != kept_->features.end() ? found->second.data()
+                                                       : made.data() + place.at(hash) * width;
     values.insert(values.end(), from, from + width);
   }
-  for (const auto& [key, which] : place) {
-    if ((kept_->numbers += at(width)) > Kept::kMostNumbers) break;
-    kept_->features.emplace(key, std::vector<float>(made.begin() + which * width,
-                                                    made.begin() + (which + 1) * width));
+  for (std::size_t i = 0; i < run_hashes.size(); ++i) {
+    const auto first = made.begin() + static_cast<Index>(i) * width;
+    kept_->features.emplace(run_hashes[i], std::vector<float>(first, first + width));
   }
+  if (std::ssize(kept_->features) * width > Kept::kMostNumbers) kept_->features.clear();
   return make_dense(std::move(values), count, width);
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/internal.h"
@@ -49,6 +50,10 @@ class OnnxBackbone final : public Backbone {
   [[nodiscard]] std::shared_ptr<const Backbone> with_inputs(
       const std::vector<InputSpec>& specs, const InputFiles& files) const override;
 
+  [[nodiscard]] std::shared_ptr<const Backbone> on_pair_images() const override {
+    return pairs_;
+  }
+
   [[nodiscard]] const OnnxPart& part() const { return *part_; }
 
  private:
@@ -65,7 +70,18 @@ class OnnxBackbone final : public Backbone {
   void fill_images(const Bound& bound, const Table& table, std::span<const Index> rows,
                    const FmdImages& decoder, OnnxBatch& into) const;
   [[nodiscard]] const FmdImages* image_decoder(const Exec& exec) const;
-  [[nodiscard]] std::string image_key(const Table& table, Index row) const;
+  // Of all that the features of each row depend on, other than this backbone.
+  [[nodiscard]] std::vector<Hash> row_hashes(const Inputs& inputs,
+                                             std::span<const Index> rows,
+                                             const Exec& exec) const;
+  [[nodiscard]] std::unordered_map<std::string, Hash> image_hashes(
+      const Inputs& inputs, std::span<const Index> rows, const Exec& exec) const;
+  [[nodiscard]] Hash cache_key(const Exec& exec) const;
+  // Features of rows that a cache has are put in place; those of `fresh` are made and kept.
+  void take_from_cache(const Table& table, std::span<const Hash> hashes,
+                       std::vector<Index>& fresh, const Exec& exec) const;
+  void keep(const Table& table, std::span<const Hash> hashes, const std::vector<float>& made,
+            const Exec& exec) const;
   [[nodiscard]] std::vector<float> run(const Inputs& inputs, std::span<const Index> rows,
                                        const Exec& exec) const;
   [[nodiscard]] Index batch_rows() const;
@@ -85,6 +101,8 @@ class OnnxBackbone final : public Backbone {
   std::string unbound_;       // why
   InputSchema schema_;
   std::shared_ptr<const ImageFiles> images_;
+  std::shared_ptr<const OnnxBackbone> pairs_;  // on the images of the other side
+  std::filesystem::path cache_;  // empty: features are not kept between commands
   struct Kept;
   std::shared_ptr<Kept> kept_;  // null: features are not kept
 };

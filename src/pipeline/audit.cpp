@@ -310,7 +310,10 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
   std::vector<std::optional<StudyPairs>> pairs(study.attributes.size());
   for (std::size_t a = 0; a < pairs.size(); ++a) {
     const AttributeSpec& spec = task.attributes[a];
-    if (const PairsText kind = pairs_of(spec); kind.kind == PairKind::given) {
+    const PairsText kind = pairs_of(spec);
+    if (kind.kind == PairKind::given && kind.by != GivenBy::file) {
+      pairs[a] = make_image_pairs(model, study, a, kind, rows, exec);
+    } else if (kind.kind == PairKind::given) {
       CsvOptions csv;
       csv.types = model.backbone->inputs().types();
       csv.types[task.id] = ColumnKind::category;

@@ -369,6 +369,8 @@ Explanation explain(const ModelSource& source, const DataSource& data,
   };
   const Study rows = read(data, "data");
   Explanation explained = explain_rows(model, rows, read(train, "train"), options, exec);
+  for (const std::string& column : model.backbone->inputs().files)
+    if (explained.train.table.find(column) != nullptr) explained.images.push_back(column);
   const ModelName name = name_of(source);
   explained.report.model = name.name;
   explained.report.model_sha256 = name.sha256;
@@ -420,7 +422,9 @@ class Writer {
   }
 
   [[nodiscard]] std::string header() const {
-    std::string text = "row,label";
+    std::string text = "row";
+    for (const std::string& name : explained_.images) text += "," + csv_cell(name, guard_);
+    text += ",label";
     for (const Attribute& a : explained_.train.attributes)
       text += "," + csv_cell(a.name, guard_);
     const auto& measures = explained_.report.measures;
@@ -460,6 +464,8 @@ class Writer {
       const Line& line = lines_[to_size(i)];
       const std::int32_t* code = &codes_[to_size(line.at) * (1 + groups_.size())];
       fmt::format_to(out, "{},", line.row + 1);
+      for (const std::string& name : explained_.images)
+        text += csv_cell(explained_.train.table.column(name).text(line.row), guard_) + ",";
       text += classes_[to_size(*code)];
       for (const std::vector<std::string>& group : groups_) {
         text += ',';

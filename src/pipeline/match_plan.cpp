@@ -274,6 +274,29 @@ MatchPlan match_plan(const Table& table, const Task& task, const Attribute& attr
   return match_plan(input, exec);
 }
 
+namespace {
+
+// What rows of a model are compared by: the columns that it reads. Of images nobody has
+// named anything: there it is all that the table says about them.
+std::vector<std::string> compared_columns(const Model& model, const Table& table,
+                                          const Task& task, const Attribute& attribute) {
+  const InputSchema& read = model.backbone->inputs();
+  std::vector<std::string> out = attribute.columns, names = read.names();
+  if (!read.files.empty()) {
+    names.clear();
+    for (const Column& column : table.columns) names.push_back(column.name);
+    out.insert(out.end(), read.files.begin(), read.files.end());
+    out.insert(out.end(), task.ignore.begin(), task.ignore.end());
+    for (const std::string& name : {task.label, task.id, task.weight}) out.push_back(name);
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    return std::find(out.begin(), out.end(), name) != out.end();
+  });
+  return names;
+}
+
+}  // namespace
+
 MatchInput match_input(const Model& model, const Study& study, const Task& task,
                        std::size_t attribute) {
   MatchInput input;
@@ -287,10 +310,7 @@ MatchInput match_input(const Model& model, const Study& study, const Task& task,
   input.X = study.X.get();
   if (head_on_columns(model))
     input.own_features = model.backbone->columns()->of(*input.attribute);
-  const std::vector<std::string>& own = input.attribute->columns;
-  for (const std::string& column : model.backbone->inputs().names())
-    if (std::find(own.begin(), own.end(), column) == own.end())
-      input.columns.push_back(column);
+  input.columns = compared_columns(model, *input.table, task, *input.attribute);
   return input;
 }
 

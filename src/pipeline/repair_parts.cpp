@@ -246,7 +246,8 @@ std::vector<DataNote> RepairParts::notes(const Task& task, const GroupsFile& gro
                      .key = groups.key});
   std::vector<std::string> files;
   for (const AttributeSpec& spec : task.attributes) {
-    if (pairs_of(spec).kind != PairKind::given) continue;
+    const PairsText pairs = pairs_of(spec);
+    if (pairs.kind != PairKind::given || pairs.by != GivenBy::file) continue;
     const std::string file = pairs_file(spec).string();
     if (std::find(files.begin(), files.end(), file) != files.end()) continue;
     files.push_back(file);

@@ -164,6 +164,55 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
   return pairs;
 }
 
+namespace {
+
+// Rows of the study whose other side is given, and its features.
+StudyPairs given_pairs(const Study& study, std::size_t attribute,
+                       std::span<const Index> rows, const Backbone& backbone,
+                       const Table& table, const Exec& exec) {
+  StudyPairs pairs;
+  pairs.attribute = attribute;
+  pairs.kind = PairKind::given;
+  std::vector<Index> all;
+  const std::span<const Index> wanted = all_or(rows, study.size(), all);
+  pairs.row.assign(wanted.begin(), wanted.end());
+  std::sort(pairs.row.begin(), pairs.row.end());
+  pairs.weight.assign(pairs.row.size(), 1.0F);
+  pairs.cbar = backbone.features(table, pairs.row, exec);
+  take_labels(study, pairs);
+  return pairs;
+}
+
+}  // namespace
+
+StudyPairs make_image_pairs(const Model& model, const Study& study, std::size_t attribute,
+                            const PairsText& how, std::span<const Index> rows,
+                            const Exec& exec) {
+  const std::vector<std::string>& files = model.backbone->inputs().files;
+  const std::string& name = study.attributes[attribute].name;
+  if (files.size() != 1)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: its pairs are images, and the model reads {} of them", name,
+                            files.size()),
+                "give the pairs as rows of a file: --pairs given:FILE --id COLUMN");
+  if (how.by == GivenBy::images) {
+    const auto other = model.backbone->on_pair_images();
+    if (other == nullptr)
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("{}: nothing says where the images of its pairs are", name),
+                  "name the folder or the tar file: --pair-images DIR");
+    return given_pairs(study, attribute, rows, *other, study.table, exec);
+  }
+  const Column& partner = study.table.column(how.detail);
+  Table table = study.table;
+  for (Column& column : table.columns)
+    if (column.name == files.front()) {
+      column = partner;
+      column.name = files.front();
+    }
+  return given_pairs(study, attribute, rows, *model.backbone, table, exec);
+}
+
 StudyPairs make_given_pairs(const Model& model, const Study& study, std::size_t attribute,
                             const Table& given, const std::string& id,
                             std::span<const Index> rows, const Exec& exec) {

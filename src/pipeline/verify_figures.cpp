@@ -77,9 +77,10 @@ class Figures {
     Task task = task_from_json(block(receipt_.json, "task").dump(),
                                receipt_.files.receipt.string());
     for (AttributeSpec& spec : task.attributes) {
-      const auto [kind, file] = pairs_of(spec);
+      const auto [kind, file, by] = pairs_of(spec);
       for (const FoundFile& found : files_)
-        if (found.usable && kind == PairKind::given && file == found.note.name) {
+        if (found.usable && kind == PairKind::given && by == GivenBy::file &&
+            file == found.note.name) {
           spec.pairs = "given:" + found.file;
           spec.stored_in = {};  // found by the rule for names in receipts, or by the user
         }

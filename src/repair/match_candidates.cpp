@@ -8,7 +8,9 @@
 #include "core/index.h"
 #include "fmd/core/error.h"
 #include "fmd/metrics/bias_measure.h"
+#include "fmd/model/linear_head.h"
 #include "fmd/unlearn/solve.h"
+#include "model/dense_rows.h"
 #include "repair/gap_penalties.h"
 #include "repair/odds.h"
 
@@ -17,8 +19,7 @@ namespace {
 
 // The edit rows as pairs of themselves: solve's fit over pairs is then a fit over rows.
 // Each cell of label x value of every repaired attribute has the same total weight.
-PairSet balanced_rows(const HeadProblem& problem) {
-  const Rows& rows = problem.edit.rows;
+PairSet balanced_rows(const HeadProblem& problem, const Rows& rows) {
   std::map<std::vector<std::int32_t>, Index> cells;
   std::vector<std::vector<std::int32_t>> of_row;
   PairSet set;
@@ -102,10 +103,72 @@ void require_cells(const HeadProblem& problem) {
 
 }  // namespace
 
+MatchFit::MatchFit(const HeadProblem& problem, double fit)
+    : problem_(problem), fit_(fit), rows_(problem.edit.rows) {
+  const LinearHead* head = problem.head->as_linear();
+  if (!problem.attribute_features && head != nullptr && head->whole()) {
+    const Index n = rows_.X->rows(), cols = rows_.X->cols();
+    std::vector<Index> used;
+    for (Index i = 0; i < rows_.size(); ++i) used.push_back(rows_.row(i));
+    Scratch scratch;
+    std::vector<float> values;
+    expand(*rows_.X, used, scratch, values);
+    mean_ = Vector::Zero(cols);
+    deviation_ = Vector::Zero(cols);
+    const double count = static_cast<double>(rows_.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      mean_[static_cast<Index>(i) % cols] += static_cast<double>(values[i]) / count;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Index c = static_cast<Index>(i) % cols;
+      const double off = static_cast<double>(values[i]) - mean_[c];
+      deviation_[c] += off * off / count;
+    }
+    // A feature that is constant here tells nothing: its weights stay as they are.
+    deviation_ = deviation_.cwiseSqrt().unaryExpr([](double d) { return d > 0 ? d : 1; });
+    std::vector<float> standard(at(n * cols), 0);
+    for (std::size_t i = 0; i < used.size(); ++i)
+      for (Index c = 0; c < cols; ++c)
+        standard[at(used[i] * cols + c)] = static_cast<float>(
+            (static_cast<double>(values[i * at(cols) + at(c)]) - mean_[c]) / deviation_[c]);
+    standard_ = make_dense(std::move(standard), n, cols);
+    rows_.X = standard_.get();
+  }
+  balanced_ = balanced_rows(problem, rows_);
+}
+
+Vector MatchFit::scaled(const Vector& theta) const {
+  if (standard_ == nullptr) return theta;
+  const LinearHead& head = *problem_.head->as_linear();
+  const Matrix W = head.W(theta);
+  return head.from(W * deviation_.asDiagonal(), head.b(theta) + W * mean_);
+}
+
+Vector MatchFit::unscaled(const Vector& theta) const {
+  if (standard_ == nullptr) return theta;
+  const LinearHead& head = *problem_.head->as_linear();
+  const Matrix W = head.W(theta) * deviation_.cwiseInverse().asDiagonal();
+  return head.from(W, head.b(theta) - W * mean_);
+}
+
+SolveResult MatchFit::solve(double mu, double gamma, const Vector& start,
+                            const Exec& exec) const {
+  const std::vector<PairSet> pairs = {balanced_};
+  SolveResult found = fmd::solve(
+      *problem_.head, scaled(problem_.theta), rows_, pairs,
+      {.anchor = 0,
+       .fit = fit_,
+       .lambda = 0,
+       .mu = mu,
+       .gaps = odds_penalties(problem_, gamma)},
+      exec, start.size() == 0 ? start : scaled(start));
+  found.theta = unscaled(found.theta);
+  return found;
+}
+
 Candidates match_candidates(const HeadProblem& problem, const RepairOptions& options,
                             const SharedFit& shared, const Exec& exec) {
   require_cells(problem);
-  const std::vector<PairSet> rows = {balanced_rows(problem)};
+  const MatchFit fit(problem, options.fit > 0 ? options.fit : 1);
   Candidates candidates;
   candidates.solve = {.converged = true, .solver = "levenberg-marquardt"};
   candidates.hessian_source = "none";
@@ -114,13 +177,7 @@ Candidates match_candidates(const HeadProblem& problem, const RepairOptions& opt
   for (const Weights& weights : all) {
     exec.report("repairing", std::ssize(candidates.all), std::ssize(all));
     if (weights.gamma == 0) start = problem.theta;
-    const SolveResult solved = solve(*problem.head, problem.theta, problem.edit.rows, rows,
-                                     {.anchor = 0,
-                                      .fit = options.fit > 0 ? options.fit : 1,
-                                      .lambda = 0,
-                                      .mu = weights.mu,
-                                      .gaps = odds_penalties(problem, weights.gamma)},
-                                     exec, start);
+    const SolveResult solved = fit.solve(weights.mu, weights.gamma, start, exec);
     start = solved.theta;
     Candidate candidate;
     candidate.gamma = weights.gamma;

@@ -8,6 +8,7 @@
 #include "fmd/core/error.h"
 #include "repro/adult.h"
 #include "repro/coloured_mnist.h"
+#include "repro/faces.h"
 #include "repro/hessian_refresh.h"
 #include "repro/samples.h"
 #include "repro/toy.h"
@@ -77,6 +78,15 @@ const Digits& World::test_digits() {
   return *test_;
 }
 
+const FaceSet& World::faces(const std::string& network, const std::string& label,
+                            const Exec& exec) {
+  std::shared_ptr<const FaceSet>& set = faces_[network];
+  if (set == nullptr)
+    set = std::make_shared<const FaceSet>(
+        read_faces(folder_, network, label, features_, exec));
+  return *set;
+}
+
 Settings Unit::of(const SpecRow& row) const {
   Settings found = merged(settings, row.settings);
   return quick ? merged(std::move(found), spec->quick) : found;
@@ -88,6 +98,7 @@ Experiment find_experiment(const std::string& name) {
   if (name == "adult") return run_adult;
   if (name == "samples") return run_samples;
   if (name == "hessian") return run_hessian;
+  if (name == "faces") return run_faces;
   throw Error(ErrorKind::bad_task, fmt::format("reproduce: no experiment \"{}\"", name));
 }
 

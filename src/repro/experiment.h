@@ -30,10 +30,14 @@ struct UnitResult {
   std::string pictures;                 // JSON of what a figure needs; "" = nothing
 };
 
+struct FaceSet;
+
 // Data that all seeds share. It is read at first use.
 class World {
  public:
-  explicit World(std::filesystem::path data_folder) : folder_(std::move(data_folder)) {}
+  // features: a folder that keeps the features of images; empty = they are not kept.
+  explicit World(std::filesystem::path data_folder, std::filesystem::path features = {})
+      : folder_(std::move(data_folder)), features_(std::move(features)) {}
   // Given digits, for tests.
   World(Digits train, Digits test)
       : train_(std::make_unique<Digits>(std::move(train))),
@@ -41,9 +45,13 @@ class World {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] const Digits& train_digits();
   [[nodiscard]] const Digits& test_digits();
+  // The faces as this network sees them, with this attribute as the label.
+  [[nodiscard]] const FaceSet& faces(const std::string& network, const std::string& label,
+                                     const Exec& exec);
 
  private:
-  std::filesystem::path folder_;
+  std::filesystem::path folder_, features_;
+  std::map<std::string, std::shared_ptr<const FaceSet>> faces_;  // by network
   std::unique_ptr<Digits> train_, test_;
 };
 

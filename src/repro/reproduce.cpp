@@ -90,7 +90,7 @@ ReproducedTable reproduce(const std::string& name, const ReproduceOptions& optio
   if (options.seeds.empty())
     throw Error(ErrorKind::bad_option, "reproduce: no seeds", "give at least one");
   const repro::Experiment run = repro::find_experiment(spec.experiment);
-  repro::World world(options.data);
+  repro::World world(options.data, options.features);
   repro::UnitCache cache(options.cache, options.fresh);
   ReproducedTable table{.name = spec.name,
                         .title = spec.title,

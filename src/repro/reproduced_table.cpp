@@ -36,10 +36,19 @@ Json numbers(const std::map<std::string, double>& values) {
   return json;
 }
 
+// Accuracies in %, and what is told in their points.
+bool is_accuracy(const std::string& column) {
+  return column == "accuracy" || column == "unb" || column == "wor" || column == "avg";
+}
+bool is_points(const std::string& column) {
+  return is_accuracy(column) || column.ends_with("_gain") || column == "unb_rows" ||
+         column == "wor_rows";
+}
+
 // 85.32 for accuracies, 0.0123 for biases, seconds with two or four decimals.
 std::string figure(const std::string& column, double value) {
   if (!std::isfinite(value)) return "-";
-  if (column == "accuracy") return fmt::format("{:.2f}", value);
+  if (is_points(column)) return fmt::format("{:.2f}", value);
   if (column == "seconds" || column == "choosing" || column == "cpu")
     return value < 0.1 ? fmt::format("{:.4f}", value) : fmt::format("{:.2f}", value);
   if (value != 0 && std::abs(value) < 1e-3) return fmt::format("{:.1e}", value);
@@ -77,7 +86,7 @@ std::string bar_text(const ReproducedRow& row, const std::vector<std::string>& c
     const auto bar = row.bar.find(column);
     if (bar == row.bar.end()) continue;
     const auto ours = row.ours.find(column);
-    const bool high = column == "accuracy";
+    const bool high = is_accuracy(column);
     const bool ok = ours != row.ours.end() && (high ? ours->second.mean >= bar->second
                                                     : ours->second.mean <= bar->second);
     reached = reached && ok;

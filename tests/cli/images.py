@@ -120,6 +120,127 @@ def tensors(folder):
     assert done.returncode != 0 and "/somewhere" not in done.stderr + done.stdout, done
 
 
+def cache(folder):
+    """Features that one command computed serve the next, a repair's too; what is damaged is computed again."""
+    model, place = MODELS / "pictures.onnx", folder / "kept"
+
+    def audit(network, *options):
+        done = run(folder, "audit", network, "rows.csv", "--task", "task.toml", "--images", "faces", *options)
+        return done.stdout, done.stderr
+
+    plain, said = audit(model, "--feature-cache", "none")
+    assert "features of" not in said and not place.exists(), said
+    kept = ["--feature-cache", "kept"]
+    first, said = audit(model, *kept)
+    assert f"features of {ROWS} rows of rows.csv are kept in kept for later commands" in said, said
+    assert first == plain and place.stat().st_mode & 0o77 == 0
+    second, said = audit(model, *kept)
+    assert f"features of {ROWS} rows of rows.csv were computed before and come from kept" in said, said
+    assert second == plain and "are kept in" not in said
+    run(folder, "debias", model, "rows.csv", "--task", "task.toml", "--images", "faces", "--best-effort", *kept, "-o",
+        "again.onnx")
+    assert "were computed before" in audit("again.onnx", *kept)[1]
+
+    # Another image under the same name is another row.
+    image = folder / "faces/7.png"
+    before = image.read_bytes()
+    image.write_bytes(png([9] * 3 * 64, 8, 8))
+    said = audit(model, *kept)[1]
+    assert f"features of {ROWS - 1} rows of rows.csv were computed before" in said, said
+    assert "features of 1 rows of rows.csv are kept" in said, said
+    image.write_bytes(before)
+
+    # Other preparation, damaged and foreign files: nothing of them is used.
+    (folder / "other.toml").write_text((folder / "task.toml").read_text(encoding="utf-8")
+                                       + '[[inputs]]\nimage = "file"\nmean = 0.5\n', encoding="utf-8")
+    done = run(folder, "audit", model, "rows.csv", "--task", "other.toml", "--images", "faces", *kept)
+    assert "were computed before" not in done.stderr, done.stderr
+    files = sorted(place.iterdir(), key=lambda f: f.stat().st_size)
+    assert len(files) == 3, files
+    for name in files:
+        contents = bytearray(name.read_bytes())
+        contents[-5] ^= 1
+        name.write_bytes(contents)
+    third, said = audit(model, *kept)
+    assert third == plain and f"features of {ROWS - 1} rows" in said, said
+    for name in place.iterdir():
+        name.write_bytes(name.read_bytes()[:-1])
+    fourth, said = audit(model, *kept)
+    assert fourth == plain and "were computed before" not in said, said
+    (folder / "file").write_text("no folder", encoding="utf-8")
+    assert "could not be kept in file" in audit(model, "--feature-cache", "file")[1]
+
+
+def pairs(folder):
+    """Pairs by a second column of names and by a second folder give what a file of pairs gives; overlap needs no names."""
+    with (folder / "rows.csv").open(encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    (folder / "twins").mkdir()
+    for row in table:  # the same light, the other redness
+        light = 160 if row["label"] == "1" else 110
+        pixels = [light + 60 * (row["sex"] == "f"), light, light] * 64
+        (folder / "twins" / row["file"]).write_bytes(png(pixels, 8, 8))
+        (folder / "faces" / f"twin{row['file']}").write_bytes(png(pixels, 8, 8))
+
+    def write(name, columns):
+        with (folder / name).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows({k: v for k, v in row.items() if k in columns} for row in table)
+
+    for row in table:
+        row["other"], row["hat"] = f"twin{row['file']}", str(int(row["id"]) % 3)
+    write("two.csv", ["id", "file", "sex", "label", "other", "hat"])
+    for row in table:
+        row["file"] = row["other"]
+    write("partners.csv", ["id", "file", "sex", "label"])
+    task = 'label = "label"\nid = "id"\n[[attributes]]\nname = "sex"\npairs = "{}"\n'
+    figures = []
+    for kind, more in (("given:partners.csv", []), ("column:other", []), ("images", ["--pair-images", "twins"])):
+        (folder / "pairs.toml").write_text(task.format(kind), encoding="utf-8")
+        how = ["--task", "pairs.toml", "--images", "faces", *more]
+        audit = json.loads(run(folder, "audit", MODELS / "pictures.onnx", "two.csv", *how, "--json").stdout)
+        figures.append(audit["attributes"][0]["co"])
+        run(folder, "debias", MODELS / "pictures.onnx", "two.csv", *how, "--best-effort", "-o", "paired.onnx", "--force")
+        run(folder, "verify", "paired.onnx.receipt.json", "--images", "faces", *more)
+    assert figures[0]["value"] > 0 and figures[0] == figures[1] == figures[2], figures
+    done = run(folder, "audit", MODELS / "pictures.onnx", "two.csv", *how[:-2], status=2)
+    assert "--pair-images DIR" in done.stderr, done.stderr
+    (folder / "pairs.toml").write_text(task.format("column:absent"), encoding="utf-8")
+    assert "absent" in run(folder, "audit", MODELS / "pictures.onnx", "two.csv", *how[:-2], status=16).stderr
+
+    # Overlap compares what the table says about the images: not their names, the label, the id or sex itself.
+    (folder / "pairs.toml").write_text(task.format("match:overlap") + 'reuse = 2\n', encoding="utf-8")
+    audit = json.loads(run(folder, "audit", MODELS / "pictures.onnx", "two.csv", *how[:-2], "--ignore", "other",
+                           "--json").stdout)
+    match = audit["attributes"][0]["match"]
+    assert match["columns"] == ["hat"] and match["most_used"] <= 2, match
+    assert match["co_match_floor"]["value"] >= 0 and match["co_match"]["value"] > 0, match
+
+
+def sheet(folder):
+    """explain names the images of the training rows, and shows the strongest ones on request."""
+    how = ["--task", "task.toml", "--images", "faces", "--measure", "demographic_parity_soft:sex"]
+    done = run(folder, "explain", MODELS / "pictures.onnx", "rows.csv", "--train", "rows.csv", *how, "-o", "why.csv",
+               "--sheet", "why.png", "--sheet-images", "3")
+    with (folder / "why.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["row", "file", "label", "sex", "change"] and len(rows) == ROWS, rows[0]
+    assert all(row["file"] == f"{int(row['row']) - 1}.png" for row in rows)
+    said = done.stdout[done.stdout.index("sheet  why.png"):].split()
+    named = [word for word in said if word.endswith(".png")][1:]
+    assert named == [row["file"] for row in rows[:3] + rows[:-4:-1]], (named, rows[:3], rows[-3:])
+    png_bytes = (folder / "why.png").read_bytes()
+    assert png_bytes[:8] == b"\x89PNG\r\n\x1a\n"
+    height = struct.unpack(">I", png_bytes[20:24])[0]
+    assert height == 6 + 2 * (96 + 8 + 6), height
+    (folder / "tensors.toml").write_text('label = "label"\n[[attributes]]\nname = "sex"\n[[inputs]]\n'
+                                         'tensor = "*.npy"\n', encoding="utf-8")
+    done = run(folder, "explain", MODELS / "pictures.onnx", "rows.csv", "--train", "rows.csv", "--task", "tensors.toml",
+               *how[4:], "--sheet", "no.png", status=26)
+    assert "reads none" in done.stderr.replace("\n", " ") and not (folder / "no.png").exists(), done.stderr
+
+
 def wrong(folder):
     """Each wrong thing gets its words."""
     model = MODELS / "pictures.onnx"
@@ -181,6 +302,9 @@ def main():
         ways(folder)
         story(folder)
         tensors(folder)
+        cache(folder)
+        pairs(folder)
+        sheet(folder)
         wrong(folder)
 
 

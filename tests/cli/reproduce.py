@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 FMD = ""
-TABLES = ["toy", "table1", "table2", "table5", "table6", "table7", "table8", "samples", "hessian"]
+TABLES = ["toy", "table1", "table2", "table3", "table5", "table6", "table7", "table8", "samples", "hessian"]
 
 
 def has_data():
@@ -37,8 +37,8 @@ class Reproduce(unittest.TestCase):
         return sorted(p.relative_to(self.dir).as_posix() for p in self.dir.rglob("*") if p.is_file())
 
     def test_an_unknown_table_is_refused_with_the_names_of_all(self):
-        run = self.run_fmd("table3", code=2)
-        self.assertIn("error[bad-option]: reproduce: no table \"table3\"; there are " + ", ".join(TABLES), run.stderr)
+        run = self.run_fmd("table4", code=2)
+        self.assertIn("error[bad-option]: reproduce: no table \"table4\"; there are " + ", ".join(TABLES), run.stderr)
         self.assertEqual(self.files(), [])
         self.run_fmd("toy", "--seeds", "0", code=2)
 

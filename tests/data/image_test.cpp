@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/images/image_files.h"
+#include "data/images/png.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/plugin.h"
@@ -203,6 +204,17 @@ TEST(ImageFiles, DamagedTarFilesAreRefused) {
                ErrorKind::bad_data, "ends in a header");
   tar[0] = 'b';
   EXPECT_ERROR(ImageFiles(tar, "t.tar"), ErrorKind::bad_data, "not a header");
+}
+
+TEST(Images, APngThatWasWrittenIsReadBack) {
+  const FmdImages* plugin = image_plugin();
+  if (plugin == nullptr) GTEST_SKIP() << "no image plug-in";
+  Image image{3, 5, {}};
+  for (int i = 0; i < 45; ++i) image.pixels.push_back(static_cast<std::uint8_t>(5 * i));
+  const Image back = internal::decode_image(*plugin, internal::to_png(image), "made");
+  EXPECT_EQ(back.height, 3);
+  EXPECT_EQ(back.width, 5);
+  EXPECT_EQ(back.pixels, image.pixels);
 }
 
 }  // namespace fmd

@@ -59,6 +59,12 @@ class Backbone {
   [[nodiscard]] virtual std::shared_ptr<const Backbone> with_inputs(
       const std::vector<InputSpec>& specs, const InputFiles& files) const;
 
+  // This backbone on the images of the other side of pairs (InputFiles::pair_images). Null:
+  // there are none.
+  [[nodiscard]] virtual std::shared_ptr<const Backbone> on_pair_images() const {
+    return nullptr;
+  }
+
   // The backbone whose features are kept in files, and this one's features made of those.
   // Layers above another backbone are fast: files keep what is below.
   [[nodiscard]] virtual const Backbone& kept() const { return *this; }

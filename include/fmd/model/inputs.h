@@ -36,6 +36,7 @@ struct InputColumn {
 struct InputSchema {
   std::vector<InputColumn> columns;
   std::vector<std::string> tensors;  // names
+  std::vector<std::string> files = {};  // columns that name a file, an image
 
   [[nodiscard]] bool reads(const std::string& column) const;
   [[nodiscard]] bool reads(const Attribute& attribute) const;  // any of its columns

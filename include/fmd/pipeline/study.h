@@ -85,6 +85,12 @@ struct StudyPairs {
 [[nodiscard]] StudyPairs make_flip_pairs(const Model& model, const Study& study,
                                          std::size_t attribute, std::span<const Index> rows,
                                          const Exec& exec = {});
+// Pairs of the study's rows with other images: those that a column names, or those of the
+// same names in InputFiles::pair_images. Throws Error(unsupported) for models that do not
+// read one image.
+[[nodiscard]] StudyPairs make_image_pairs(const Model& model, const Study& study,
+                                          std::size_t attribute, const PairsText& how,
+                                          std::span<const Index> rows, const Exec& exec);
 // Pairs of the study's rows with the rows of another table that have the same id.
 [[nodiscard]] StudyPairs make_given_pairs(const Model& model, const Study& study,
                                           std::size_t attribute, const Table& given,

@@ -30,6 +30,10 @@ bool fits(PairKind kind, bool colon, const std::string& detail) {
 std::string to_string(PairKind kind) { return name_of(kPairKinds, "pairs", kind); }
 
 std::optional<PairsText> parse_pairs(const std::string& text) {
+  if (text == "images") return PairsText{PairKind::given, "", GivenBy::images};
+  constexpr std::string_view kColumn = "column:";
+  if (text.starts_with(kColumn) && text.size() > kColumn.size())
+    return PairsText{PairKind::given, text.substr(kColumn.size()), GivenBy::column};
   const std::size_t colon = text.find(':');
   const auto kind = find_name(kPairKinds, text.substr(0, colon));
   const std::string detail = colon == std::string::npos ? "" : text.substr(colon + 1);

@@ -8,9 +8,9 @@
 
 namespace fmd::internal {
 
-// flip, given:FILE, match or match:BY
+// flip, given:FILE, column:NAME, images, match or match:BY
 inline constexpr const char* kPairs =
-    "flip, given:FILE, match, match:overlap, match:mahalanobis or match:cosine";
+    "flip, given:FILE, column:NAME, images, match, match:overlap, match:mahalanobis or match:cosine";
 
 // 2 to 100.
 [[nodiscard]] bool are_quantiles(Index quantiles);
