@@ -7,7 +7,9 @@
 
 #include "cli/commands.h"
 #include "fmd/core/error.h"
+#include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
+#include "fmd/repro/figures.h"
 
 namespace fmd::cli {
 namespace {
@@ -18,7 +20,7 @@ struct ReproduceArgs {
   Common common;
   std::string table, folder;
   int seeds = 10;
-  bool quick = false, fresh = false;
+  bool quick = false, fresh = false, draw = false;
 };
 
 // docs/results inside the repository, otherwise results.
@@ -44,6 +46,39 @@ void require_room(const fs::path& folder) {
               "choose another one: fmd reproduce TABLE -o FOLDER");
 }
 
+// A table that an earlier run left.
+ReproducedTable finished_table(const fs::path& path) {
+  if (!fs::is_regular_file(path))
+    throw Error(ErrorKind::cannot_read,
+                fmt::format("reproduce: there is no {} to draw", path.string()),
+                "run it first: fmd reproduce TABLE");
+  return read_reproduced_table(FileView::open(path).text(), path.string());
+}
+
+// The page shows its figures, all in the same folder.
+std::string page(const ReproducedTable& table, const std::vector<ReproducedFigure>& figures,
+                 const std::string& ending) {
+  std::string text = to_markdown(table);
+  if (!figures.empty()) text += "\n## Figures\n";
+  for (const ReproducedFigure& figure : figures)
+    text += fmt::format("\n![{}]({}{}.svg)\n", figure.title, figure.name, ending);
+  return text;
+}
+
+void write_results(const ReproducedTable& table, const fs::path& folder,
+                   const std::string& stem, const ReproduceArgs& args) {
+  const std::string ending = table.quick ? ".quick" : "";
+  const std::vector<ReproducedFigure> figures = figures_of(table);
+  OutputFiles files({.force = true});
+  if (!args.draw) files.write(folder / (stem + ".json"), to_json(table));
+  files.write(folder / (stem + ".md"), page(table, figures, ending));
+  for (const ReproducedFigure& figure : figures)
+    files.write(folder / (figure.name + ending + ".svg"), figure.svg);
+  files.commit();
+  for (const ReproducedFigure& figure : figures)
+    say(fmt::format("drew {}", (folder / (figure.name + ending + ".svg")).string()));
+}
+
 int run_reproduce(const ReproduceArgs& args) {
   const Session session(args.common);
   std::vector<std::string> names = {args.table};
@@ -64,11 +99,9 @@ int run_reproduce(const ReproduceArgs& args) {
   for (const std::string& name : names) {
     const std::string stem = args.quick ? name + ".quick" : name;
     options.cache = folder / (stem + ".cache.json");
-    const ReproducedTable table = reproduce(name, options, session.exec());
-    OutputFiles files({.force = true});
-    files.write(folder / (stem + ".json"), to_json(table));
-    files.write(folder / (stem + ".md"), to_markdown(table));
-    files.commit();
+    const ReproducedTable table = args.draw ? finished_table(folder / (stem + ".json"))
+                                            : reproduce(name, options, session.exec());
+    write_results(table, folder, stem, args);
     if (args.common.json) {
       all.push_back(nlohmann::ordered_json::parse(to_json(table)));
     } else {
@@ -94,12 +127,15 @@ void add_reproduce(CLI::App& app) {
   cmd->add_flag("--quick", args->quick,
                 "Few rows and one seed: shows that it runs; the figures mean nothing");
   cmd->add_flag("--fresh", args->fresh, "Run all seeds again, also those that are done");
+  cmd->add_flag("--draw", args->draw,
+                "Only draw the figures again, and the page, from TABLE.json in the folder");
   cmd->add_option(
       "-o,--out", args->folder,
       "Folder for the results (docs/results in the repository, otherwise results)");
   add_common(*cmd, args->common);
   cmd->footer(
-      "\nExamples\n  fmd reproduce toy\n  fmd reproduce table1 --seeds 3 -o results");
+      "\nExamples\n  fmd reproduce toy\n  fmd reproduce toy --draw\n  fmd reproduce table1 "
+      "--seeds 3 -o results");
   on_run(*cmd, [args] { return run_reproduce(*args); });
 }
 

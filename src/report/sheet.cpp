@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "fmd/core/safe_text.h"
+#include "report/markup.h"
 #include "report/text.h"
 
 namespace fmd {
@@ -261,24 +262,6 @@ std::string csv(const Sheet& sheet, CsvGuard guard) {
 }
 
 namespace {
-
-// XML 1.0 has no way to write most control characters; safe_text() leaves none.
-std::string xml_text(const std::string& text) {
-  std::string out;
-  for (const char c : safe_text(text)) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 std::string case_in_xml(const Sheet& sheet, const SheetCase& c) {
   const std::string head =

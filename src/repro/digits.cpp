@@ -34,6 +34,12 @@ Digits load_digits(const std::filesystem::path& data_folder, const std::string& 
   return {pixels, std::move(images.values), {labels.values.begin(), labels.values.end()}};
 }
 
+std::string grey_in_hex(std::span<const std::uint8_t> image) {
+  std::string text;
+  for (const std::uint8_t grey : image) text += fmt::format("{:02x}", grey);
+  return text;
+}
+
 Digits select(const Digits& digits, std::span<const Index> rows) {
   Digits some;
   some.pixels = digits.pixels;

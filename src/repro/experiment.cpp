@@ -11,6 +11,7 @@
 #include "repro/faces.h"
 #include "repro/hessian_refresh.h"
 #include "repro/samples.h"
+#include "repro/shown_pairs.h"
 #include "repro/toy.h"
 
 namespace fmd::repro {
@@ -99,6 +100,9 @@ Experiment find_experiment(const std::string& name) {
   if (name == "samples") return run_samples;
   if (name == "hessian") return run_hessian;
   if (name == "faces") return run_faces;
+  if (name == "pairs") return run_shown_pairs;
+  if (name == "overview")
+    return [](World&, const Unit&, const Exec&) { return UnitResult{}; };
   throw Error(ErrorKind::bad_task, fmt::format("reproduce: no experiment \"{}\"", name));
 }
 

@@ -18,6 +18,8 @@ constexpr double kStudent[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json means(const std::map<std::string, SeedMean>& values) {
@@ -43,6 +45,42 @@ bool is_accuracy(const std::string& column) {
 bool is_points(const std::string& column) {
   return is_accuracy(column) || column.ends_with("_gain") || column == "unb_rows" ||
          column == "wor_rows";
+}
+
+double read_number(const Json& json) { return json.is_null() ? kNone : json.get<double>(); }
+
+std::map<std::string, double> read_numbers(const Json& json) {
+  std::map<std::string, double> values;
+  for (const auto& [name, value] : json.items()) values[name] = read_number(value);
+  return values;
+}
+
+std::map<std::string, SeedMean> read_means(const Json& json) {
+  std::map<std::string, SeedMean> values;
+  for (const auto& [name, mean] : json.items())
+    values[name] = {.seeds = mean.at("seeds"),
+                    .mean = read_number(mean.at("mean")),
+                    .low = read_number(mean.at("low")),
+                    .high = read_number(mean.at("high"))};
+  return values;
+}
+
+ReproducedCase read_case(const Json& json) {
+  ReproducedCase c{.name = json.at("name"),
+                   .title = json.at("title"),
+                   .rows = {},
+                   .facts = read_means(json.at("facts")),
+                   .pictures = {}};
+  for (const Json& row : json.at("rows"))
+    c.rows.push_back({.id = row.at("id"),
+                      .title = row.at("title"),
+                      .paper = read_numbers(row.at("paper")),
+                      .bar = read_numbers(row.at("bar")),
+                      .ours = read_means(row.at("ours")),
+                      .labels = row.at("labels_used"),
+                      .chosen = row.at("chosen_with_first_seed")});
+  if (json.contains("pictures")) c.pictures = json.at("pictures").dump();
+  return c;
 }
 
 // 85.32 for accuracies, 0.0123 for biases, seconds with two or four decimals.
@@ -138,7 +176,6 @@ std::string case_table(const ReproducedCase& c, const std::vector<std::string>& 
 }  // namespace
 
 SeedMean seed_mean(const std::vector<double>& values) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const auto n = static_cast<double>(values.size());
   SeedMean result{.seeds = std::ssize(values), .mean = kNone, .low = kNone, .high = kNone};
   if (values.empty()) return result;
@@ -172,18 +209,37 @@ std::string to_json(const ReproducedTable& table) {
         {{"name", c.name}, {"title", c.title}, {"rows", rows}, {"facts", means(c.facts)}});
     if (!c.pictures.empty()) cases.back()["pictures"] = Json::parse(c.pictures);
   }
-  const Json json = {{"schema", 1},
-                     {"command", "reproduce"},
-                     {"table", table.name},
-                     {"title", table.title},
-                     {"source", table.source},
-                     {"quick", table.quick},
-                     {"seeds", table.seeds},
-                     {"cases", cases},
-                     {"notes", table.notes},
-                     {"machine", table.machine},
-                     {"version", table.version}};
+  const Json json = {
+      {"schema", 1},          {"command", "reproduce"},   {"table", table.name},
+      {"title", table.title}, {"source", table.source},   {"columns", table.columns},
+      {"quick", table.quick}, {"seeds", table.seeds},     {"cases", cases},
+      {"notes", table.notes}, {"machine", table.machine}, {"version", table.version}};
   return json_lines(json);
+}
+
+ReproducedTable read_reproduced_table(std::string_view text, const std::string& source) {
+  const Json json = internal::parse_json<Json>(text, source, ErrorKind::bad_data);
+  try {
+    if (json.at("schema") != 1 || json.at("command") != "reproduce")
+      throw Error(ErrorKind::bad_data, source + ": is not a table of fmd reproduce");
+    ReproducedTable table{.name = json.at("table"),
+                          .title = json.at("title"),
+                          .source = json.at("source"),
+                          .columns = json.at("columns"),
+                          .cases = {},
+                          .notes = json.at("notes"),
+                          .seeds = json.at("seeds"),
+                          .quick = json.at("quick"),
+                          .machine = json.at("machine"),
+                          .version = json.at("version")};
+    for (const Json& c : json.at("cases")) table.cases.push_back(read_case(c));
+    return table;
+  } catch (const Json::exception& error) {
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("{}: is not a table of fmd reproduce ({})", source, error.what()),
+        "make it again: fmd reproduce TABLE");
+  }
 }
 
 std::string to_markdown(const ReproducedTable& table) {
@@ -192,18 +248,23 @@ std::string to_markdown(const ReproducedTable& table) {
     text +=
         "**A quick run: few rows, few epochs. It shows that everything runs; its figures "
         "mean nothing.**\n\n";
-  text += fmt::format(
-      "Made by `fmd reproduce {}{}`, fmd {}. Mean over {} seeds, in brackets its 95 % "
-      "interval (Student's t). Accuracy in %.\nEach seed chooses on its hold-out and "
-      "reports on "
-      "other rows. Settings that all seeds share were set on earlier runs, whose rows "
-      "overlap "
-      "with\nthe rows that report here. Seconds are wall time of one edit at the "
-      "chosen options.\nThe time to choose has its own column.\nMachine: {}.\n\n",
-      table.name, table.quick ? " --quick" : "", table.version, table.seeds.size(),
-      table.machine);
+  if (table.columns.empty()) {
+    text +=
+        fmt::format("Made by `fmd reproduce {}`, fmd {}.\n\n", table.name, table.version);
+  } else {
+    text += fmt::format(
+        "Made by `fmd reproduce {}{}`, fmd {}. Mean over {} seeds, in brackets its 95 % "
+        "interval (Student's t). Accuracy in %.\nEach seed chooses on its hold-out and "
+        "reports on "
+        "other rows. Settings that all seeds share were set on earlier runs, whose rows "
+        "overlap "
+        "with\nthe rows that report here. Seconds are wall time of one edit at the "
+        "chosen options.\nThe time to choose has its own column.\nMachine: {}.\n\n",
+        table.name, table.quick ? " --quick" : "", table.version, table.seeds.size(),
+        table.machine);
+  }
   for (const ReproducedCase& c : table.cases)
-    text += case_table(c, table.columns, table.quick);
+    if (!c.rows.empty()) text += case_table(c, table.columns, table.quick);
   if (!table.notes.empty()) text += "## What differs from the paper\n\n";
   for (const std::string& note : table.notes) text += "- " + note + "\n";
   return text;

@@ -108,7 +108,10 @@ Spec read_spec(const toml::table& table, const std::string& source) {
   spec.settings = read_settings(source, table);
   if (const toml::table* quick = table["quick"].as_table())
     spec.quick = read_settings(source, *quick);
-  for (const toml::node& node : tables(source, table, "rows")) {
+  // A spec without columns has figures alone.
+  const toml::array none;
+  for (const toml::node& node :
+       spec.columns.empty() ? none : tables(source, table, "rows")) {
     const toml::table& row = *node.as_table();
     spec.rows.push_back({word(source, row, "id"), word(source, row, "method"),
                          word(source, row, "title"), read_settings(source, row)});

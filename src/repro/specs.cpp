@@ -20,6 +20,8 @@ const std::vector<Spec>& specs() {
         {"table8", kReproTable8, kReproTable8Size},
         {"samples", kReproSamples, kReproSamplesSize},
         {"hessian", kReproHessian, kReproHessianSize},
+        {"pairs", kReproPairs, kReproPairsSize},
+        {"overview", kReproOverview, kReproOverviewSize},
     };
     std::vector<Spec> found;
     for (const Embedded& one : all)

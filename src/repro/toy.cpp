@@ -118,12 +118,6 @@ using Json = nlohmann::ordered_json;
 constexpr Index kShown = 10;    // digits of each kind
 constexpr Index kPoints = 200;  // digits in the picture of decisions
 
-std::string hex_of(std::span<const std::uint8_t> image) {
-  std::string text;
-  for (const std::uint8_t grey : image) text += fmt::format("{:02x}", grey);
-  return text;
-}
-
 // The logits of the same digits in red and in blue. Their mean comes from the shape, half
 // of their difference from the colour.
 Json decisions(const Stage& stage, const Vector& theta, const DigitSet& set,
@@ -284,7 +278,7 @@ std::string Toy::pictures(const Vector& solved) const {
     return Json{{"digit", train_digits_.label[at(row)]},
                 {"colour", train_colours_.code[at(row)] == 0 ? "red" : "blue"},
                 {"change", change[at(row)]},
-                {"grey", hex_of(train_digits_.image(row))}};
+                {"grey", grey_in_hex(train_digits_.image(row))}};
   };
   Json harmful = Json::array(), helpful = Json::array();
   const Index count = std::min(kShown, std::ssize(order));

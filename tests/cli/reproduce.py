@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 FMD = ""
-TABLES = ["toy", "table1", "table2", "table3", "table5", "table6", "table7", "table8", "samples", "hessian"]
+TABLES = ["toy", "table1", "table2", "table3", "table5", "table6", "table7", "table8", "samples", "hessian", "pairs",
+          "overview"]
 
 
 def has_data():
@@ -61,7 +63,8 @@ class Reproduce(unittest.TestCase):
         if not has_data():
             self.skipTest("needs mnist in FMD_DATA")
         first = self.run_fmd("toy", "--quick", "-o", "out", "--json")
-        self.assertEqual(self.files(), ["out/toy.quick.cache.json", "out/toy.quick.json", "out/toy.quick.md"])
+        self.assertEqual(self.files(), ["out/toy-decisions.quick.svg", "out/toy-digits.quick.svg", "out/toy-unlearning.quick.svg",
+                                        "out/toy.quick.cache.json", "out/toy.quick.json", "out/toy.quick.md"])
         table = json.loads(first.stdout)
         self.assertEqual(table, json.loads((self.dir / "out/toy.quick.json").read_text()))
         rows = {row["id"]: row for row in table["cases"][0]["rows"]}
@@ -93,6 +96,36 @@ class Reproduce(unittest.TestCase):
                     self.assertIn(row["title"], markdown, where)
                     # No figure only where the method says why (a label without rows).
                     self.assertTrue("accuracy" in row["ours"] or row["chosen_with_first_seed"], where)
+
+    def test_figures_are_drawn_from_a_finished_table_alone(self):
+        self.run_fmd("overview", "-o", "out", data=self.dir / "nothing")
+        figure = (self.dir / "out/overview.svg").read_bytes()
+        root = xml.etree.ElementTree.fromstring(figure)
+        self.assertTrue(root.tag.endswith("svg"))
+        self.assertIn("![How fmd takes bias", (self.dir / "out/overview.md").read_text())
+        (self.dir / "out/overview.svg").unlink()
+        self.run_fmd("overview", "--draw", "-o", "out", data=self.dir / "nothing")
+        self.assertEqual((self.dir / "out/overview.svg").read_bytes(), figure)
+        run = self.run_fmd("toy", "--draw", "-o", "out", code=11)
+        self.assertIn("there is no out/toy.json to draw", run.stderr)
+        # A stranger's file in its place is named, and nothing is written.
+        (self.dir / "out/toy.json").write_text('{"schema": 1, "command": "audit"}')
+        self.assertIn("out/toy.json: is not a table", self.run_fmd("toy", "--draw", "-o", "out", code=21).stderr)
+        self.assertFalse((self.dir / "out/toy.md").exists())
+
+    def test_the_figures_of_the_committed_tables_can_be_drawn(self):
+        results = pathlib.Path(__file__).resolve().parents[2] / "docs/results"
+        for table, figures in {"toy": ["toy-decisions", "toy-unlearning", "toy-digits"], "table1": ["table1-methods"],
+                               "table2": ["table2-tradeoff"], "table7": ["table7-tradeoff"],
+                               "samples": ["samples"]}.items():
+            (self.dir / "out").mkdir(exist_ok=True)
+            (self.dir / f"out/{table}.json").write_bytes((results / f"{table}.json").read_bytes())
+            self.run_fmd(table, "--draw", "-o", "out")
+            for figure in figures:
+                text = (self.dir / f"out/{figure}.svg").read_text()
+                self.assertTrue(xml.etree.ElementTree.fromstring(text).tag.endswith("svg"))
+                self.assertNotIn("nan", text)
+                self.assertNotIn("http", text.replace("http://www.w3.org/2000/svg", ""))  # nothing from elsewhere
 
     def test_an_interrupted_run_keeps_what_is_done(self):
         if not has_data():

@@ -25,6 +25,8 @@ struct Digits {
 // names folder, file, source and checksum, Error(wrong_checksum), Error(bad_data).
 [[nodiscard]] Digits load_digits(const std::filesystem::path& data_folder,
                                  const std::string& part);
+// Two hexadecimal digits for each pixel.
+[[nodiscard]] std::string grey_in_hex(std::span<const std::uint8_t> image);
 [[nodiscard]] Digits select(const Digits& digits, std::span<const Index> rows);
 
 }  // namespace fmd

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fmd/core/types.h"
@@ -44,6 +45,9 @@ struct ReproducedTable {
 };
 
 [[nodiscard]] std::string to_json(const ReproducedTable& table);
+// The table that to_json() wrote. `source` is named in errors: Error(bad_data).
+[[nodiscard]] ReproducedTable read_reproduced_table(std::string_view json,
+                                                    const std::string& source);
 [[nodiscard]] std::string to_markdown(const ReproducedTable& table);
 
 }  // namespace fmd

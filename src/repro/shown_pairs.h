@@ -1,0 +1,11 @@
+#pragma once
+
+#include "repro/experiment.h"
+
+namespace fmd::repro {
+
+// Nothing is measured: ten test digits in two colours and two rows of Adult with their
+// pairs, as pictures.
+[[nodiscard]] UnitResult run_shown_pairs(World& world, const Unit& unit, const Exec& exec);
+
+}  // namespace fmd::repro
