@@ -85,6 +85,36 @@ class Ledger(unittest.TestCase):
         report = json.loads(self.look("test.csv", "--json").stdout)
         self.assertEqual((report["ledger"]["looks"], report["ledger"]["seeds"]), (9, list(range(8))))
 
+    def test_an_audit_is_measured_again(self):
+        self.call("audit", "m.safetensors", "test.csv", "--replicates", 80, "--fail-over",
+                  "co:sex=.9", "-o", "audit.json", cwd=self.dir)
+        self.call("verify", "audit.json", cwd=self.dir)
+        whole = json.loads((self.dir / "audit.json").read_text())
+
+        def verify(change, *more, code=1):
+            report = json.loads(json.dumps(whole))
+            change(report)
+            (self.dir / "audit.json").write_text(json.dumps(report))
+            run = self.call("verify", "audit.json", *more, "--json", cwd=self.dir, code=code)
+            return {c["what"]: c for c in json.loads(run.stdout)["checks"]}
+
+        changes = {"verdict": lambda r: r.update(verdict="fail"),
+                   "accuracy.low": lambda r: r["accuracy"].update(low=.99),
+                   "seed": lambda r: r.update(seed=7),
+                   "limits": lambda r: r["task"]["limits"].append("co:sex=.5") if "limits" in r["task"] else
+                   r["limits"].clear(),
+                   "seen_in_training": lambda r: r["data"].update(seen_in_training=5)}
+        for name, change in changes.items():
+            checks = verify(change)
+            said = " ".join(c["detail"] for c in checks.values() if c["result"] == "differs")
+            self.assertTrue(said, name)
+            if name != "seed":  # another seed, other intervals
+                self.assertIn(name, said)
+        (self.dir / "test.csv").rename(self.dir / "moved.csv")
+        self.assertEqual(verify(lambda r: None, code=3)["data"]["result"], "unchecked")
+        self.assertEqual(verify(lambda r: None, "--data", "moved.csv", code=0)["figures"]["result"], "ok")
+        self.assertEqual(verify(lambda r: None, "--data", "train.csv")["data"]["result"], "differs")
+
     def test_training_rows_stand_beside_the_model(self):
         seen = lambda *more: json.loads(self.call("audit", "m.safetensors", "train.csv", "--replicates", 50, *more,
                                                   "--json", cwd=self.dir).stdout)["data"]["seen_in_training"]
