@@ -20,10 +20,9 @@ int run_columns(const ColumnsArgs& args) {
   const Session session(args.common);
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
-  const TrainingData data =
-      read_training(args.data, file, args.flags,
-                    {.command = "columns", .need_label = false, .lenient = true},
-                    data_folder(), session.exec());
+  const TrainingData data = read_training(
+      data_source(args.data), file, args.flags,
+      {.command = "columns", .need_label = false, .lenient = true}, session.exec());
   if (args.common.json) {
     nlohmann::ordered_json json = {{"schema", 1}, {"command", "columns"}};
     json.update(nlohmann::ordered_json::parse(to_json(data.columns)));

@@ -316,11 +316,6 @@ Table read_data(const std::string& name, const CsvOptions& options, const Exec& 
   return read_named(name, options, data_folder(), with_backends(exec));
 }
 
-Table read_for(const Model& model, const Task& task, const std::string& name,
-               const GroupsFile& groups, const Exec& exec) {
-  return fmd::read_for(model, task, name, groups, data_folder(), with_backends(exec));
-}
-
 std::string file_sha256(const std::string& name) {
   if (name.starts_with("data:")) return "";
   return hex(sha256_file(name));

@@ -114,10 +114,6 @@ void add_rows_option(CLI::App& command, Common& common);
 // A table from a file, or by name ("data:adult", "data:adult/test").
 [[nodiscard]] Table read_data(const std::string& name, const CsvOptions& options = {},
                               const Exec& exec = {});
-// The same, with the kinds of columns that the model and the task know, and the groups
-// joined.
-[[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
-                             const GroupsFile& groups, const Exec& exec = {});
 [[nodiscard]] std::string file_sha256(const std::string& name);  // "" for data sets by name
 [[nodiscard]] std::filesystem::path data_folder();
 

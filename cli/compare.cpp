@@ -9,7 +9,6 @@
 #include "fmd/core/error.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/pipeline/training_data.h"
 #include "fmd/report/columns_report.h"
 
 namespace fmd::cli {
@@ -26,42 +25,6 @@ struct CompareArgs {
   bool force = false;
 };
 
-// Without a model: the task of a data set by name, or label and classes of the table.
-void read_table_and_task(const CompareArgs& args, const Exec& exec, CompareInput& input) {
-  TaskOverrides file;
-  if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
-  // A rare category may have no training row.
-  TrainingData data =
-      read_training(args.data, file, args.flags,
-                    {.command = "compare", .unseen = Unseen::bucket}, data_folder(), exec);
-  fmt::print(stderr, "{}", warning_lines(data.columns));
-  input.data = std::move(data.table);
-  input.task = std::move(data.task);
-}
-
-CompareInput read_input(const CompareArgs& args, const Exec& exec) {
-  CompareInput input;
-  input.data_sha256 = file_sha256(args.data);
-  if (args.model.empty()) {
-    if (!args.train.empty()) {
-      throw Error(ErrorKind::bad_option, "--train needs --model",
-                  "without a model the training rows are a part of DATA");
-    }
-    read_table_and_task(args, exec, input);
-    return input;
-  }
-  Model model = open_file(args.common, args.model)->model();
-  input.model_name = std::filesystem::path(args.model).filename().string();
-  input.model_sha256 = file_sha256(args.model);
-  apply_task(model, args.common, args.flags, args.data, exec);
-  input.data = read_for(model, model.task, args.data, args.groups, exec);
-  if (!args.train.empty())
-    input.train = read_for(model, model.task, args.train, args.groups, exec);
-  input.task = model.task;
-  input.model = std::move(model);
-  return input;
-}
-
 struct NamedFile {
   std::string name, file;
 };
@@ -76,24 +39,26 @@ NamedFile named_file(const std::string& flag, const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-void read_outside(const CompareArgs& args, CompareInput& input) {
+std::vector<OutsideScores> outside_scores(const CompareArgs& args) {
+  std::vector<OutsideScores> all;
   for (const std::string& text : args.scores) {
     const NamedFile scores = named_file("--with-scores", text);
-    input.outside.push_back({scores.name, read_data(scores.file)});
+    all.push_back({scores.name, data_source(scores.file)});
   }
   for (const std::string& text : args.pair_scores) {
     const NamedFile pairs = named_file("--with-pair-scores", text);
-    const auto owner =
-        std::find_if(input.outside.begin(), input.outside.end(),
-                     [&](const OutsideScores& o) { return o.name == pairs.name; });
-    if (owner == input.outside.end()) {
+    const auto owner = std::find_if(all.begin(), all.end(), [&](const OutsideScores& o) {
+      return o.name == pairs.name;
+    });
+    if (owner == all.end()) {
       throw Error(
           ErrorKind::bad_option,
           fmt::format("--with-pair-scores {}: no --with-scores has this name", pairs.name),
           fmt::format("add --with-scores {}=FILE", pairs.name));
     }
-    owner->pairs = read_data(pairs.file);
+    owner->pairs = data_source(pairs.file);
   }
+  return all;
 }
 
 std::string split_csv(const std::vector<std::string>& parts) {
@@ -110,22 +75,20 @@ int run_compare(const CompareArgs& args) {
   if (!args.out.empty()) files.reserve(args.out);
   if (!args.split_out.empty()) files.reserve(args.split_out);
   CompareOptions options = args.options;
-  const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
-  if (asked.size() > 1) {
-    throw Error(ErrorKind::bad_option, "compare: one attribute at a time",
-                "give --attribute once");
-  }
-  if (!asked.empty()) options.attribute = parse_attribute(asked[0]).name;
-  CompareInput input = read_input(args, session.exec());
-  read_outside(args, input);
-  const CompareReport report = compare(input, options, session.exec());
+  options.task = task_changes(args.common, args.flags);
+  options.outside = outside_scores(args);
+  if (!args.train.empty()) options.train = data_source(args.train, args.groups);
+  const DataSource data = data_source(args.data, args.groups);
+  const CompareReport report =
+      args.model.empty()
+          ? compare(data, options, session.exec())
+          : compare(*open_file(args.common, args.model), data, options, session.exec());
+  fmt::print(stderr, "{}", warning_lines(report.columns));
   const RunNote note{.date = now_utc(),
                      .seconds = session.seconds(),
                      .cpu_seconds = Session::cpu_seconds()};
   const std::string json = compare_json(report, note);
-  if (!args.split_out.empty())
-    files.write(args.split_out,
-                split_csv(compare_parts(input, options, session.exec().seed)));
+  if (!args.split_out.empty()) files.write(args.split_out, split_csv(report.part_of_row));
   if (!args.out.empty()) files.write(args.out, json);
   files.commit();
   print(args.common.json ? json : screen(sheet_of(report)));

@@ -1,14 +1,15 @@
+#include "fmd/pipeline/debias.h"
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/field_flags.h"
 #include "cli/signature.h"
-#include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/formats/model_file.h"
-#include "fmd/pipeline/save_debias.h"
+#include "fmd/pipeline/receipt.h"
 
 namespace fmd::cli {
 namespace {
@@ -23,92 +24,41 @@ struct DebiasArgs {
   bool force = false;
 };
 
-// --attribute names what is repaired. The task's other attributes are still measured.
-DebiasOptions complete_options(const DebiasArgs& args, Model& model, const Exec& exec) {
-  args.options_flags.apply();
-  DebiasOptions options = args.options;
-  Task& task = model.task;
-  const auto asked = args.flags.attributes.value_or(std::vector<std::string>{});
-  for (const std::string& text : asked)
-    options.repair.push_back(parse_attribute(text).name);
-  TaskOverrides flags = args.flags;
-  flags.attributes.reset();
-  apply_task(model, args.common, flags, args.data, exec);
-  for (const std::string& name : asked) {
-    if (task.find(parse_attribute(name).name) != nullptr) continue;
-    TaskOverrides more;
-    more.attributes.emplace();
-    for (const AttributeSpec& spec : task.attributes) more.attributes->push_back(spec.name);
-    more.attributes->push_back(name);
-    task = merge(task, more);
-  }
-  return options;
-}
-
-// Files that cannot be written are an error before the work, not after it.
-void require_writable(const DebiasArgs& args, const DebiasFiles& names) {
-  recover(names.out);
-  if (std::filesystem::exists(args.out) &&
-      std::filesystem::equivalent(args.out, args.model)) {
-    throw Error(ErrorKind::output_exists,
-                fmt::format("debias: OUT {} is the model itself", args.out),
-                "a model is never overwritten: write to another name");
-  }
-  OutputFiles check({.force = args.force});
-  for (const auto* path :
-       {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
-    check.reserve(*path);
-  if (!args.sign.empty()) check.reserve(signature_of(names.receipt));
-}
-
-void read_tables(const DebiasArgs& args, DebiasInput& input) {
-  const auto read = [&](const std::string& file, std::string& sha256) {
-    sha256 = file_sha256(file);
-    return read_for(input.model, input.model.task, file, args.groups);
-  };
-  input.data = read(args.data, input.data_sha256);
-  if (!args.holdout.empty()) input.holdout = read(args.holdout, input.holdout_sha256);
-  if (!args.train.empty()) input.train = read(args.train, input.train_sha256);
-  if (!args.test.empty()) input.test = read(args.test, input.test_sha256);
-  if (!args.groups.file.empty())
-    input.groups = {args.groups.file, file_sha256(args.groups.file), args.groups.key};
-}
-
 int run_debias(const DebiasArgs& args) {
   const Session session(args.common);
-  const DebiasFiles names(args.out);
-  require_writable(args, names);
+  args.options_flags.apply();
+  DebiasOptions options = args.options;
+  const auto rows = [&](const std::string& file) -> std::optional<DataSource> {
+    if (file.empty()) return std::nullopt;
+    return data_source(file, args.groups);
+  };
+  options.holdout = rows(args.holdout);
+  options.train = rows(args.train);
+  options.test = rows(args.test);
+  options.task = task_changes(args.common, args.flags);
+  options.save = {.out = args.out, .force = args.force, .date = now_utc()};
+  const auto model = open_file(args.common, args.model);
+  options.layers = parse_layers(args.layers, model->model());
+  const std::filesystem::path receipt = DebiasFiles(args.out).receipt;
   require_signing(args.sign);
-  const std::unique_ptr<ModelFile> original = open_file(args.common, args.model);
-  DebiasInput input;
-  input.model = original->model();
-  input.model_name = std::filesystem::path(args.model).filename().string();
-  DebiasOptions options = complete_options(args, input.model, session.exec());
-  input.inputs = {args.common.images};
-  set_task(input.model, input.model.task, input.inputs);
-  options.layers = parse_layers(args.layers, input.model);
-  read_tables(args, input);
-
-  const auto looks =
+  OutputFiles signature({.force = args.force});
+  if (!args.sign.empty()) signature.reserve(signature_of(receipt));
+  options.save.ledger =
       note_look(args.ledger, "debias", args.test.empty() ? args.data : args.test,
                 args.model, session.exec());
-  const DebiasRun run(std::move(input), options, session.exec());
-  RunNote note{.date = now_utc(),
-               .seconds = session.seconds(),
-               .cpu_seconds = Session::cpu_seconds()};
-  if (!run.found()) {
-    const DebiasReport report = run.measure(run.model());
-    print(args.common.json ? receipt_json(report, note) : screen(sheet_of(report)));
+  const Repair repair =
+      debias(*model, data_source(args.data, args.groups), options, session.exec());
+  const DebiasReport& report = repair.report;
+  if (!repair.found()) {
+    print(args.common.json ? receipt_json(report, repair.run) : screen(sheet_of(report)));
     return 1;
   }
-  const DebiasReport report = save_debias(
-      run, *original, args.out, {.force = args.force, .run = note, .ledger = looks});
-  if (!args.sign.empty()) sign_file(names.receipt, args.sign, args.force);
+  if (!args.sign.empty()) sign_file(receipt, args.sign, args.force);
   if (report.optimistic)
     say("fmd: warning: rows were used in training or stand in two of the tables, so the "
         "figures look better than they are (optimistic and overlaps in the receipt)");
   if (args.common.json) {
-    print(std::string(FileView::open(names.receipt).text()));
+    print(std::string(FileView::open(receipt).text()));
   } else {
     print(screen(sheet_of(report)));
     print(

@@ -10,8 +10,8 @@
 #include "fmd/formats/model_file.h"
 #include "fmd/formats/rows_file.h"
 #include "fmd/pipeline/audit.h"
+#include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/explain.h"
-#include "fmd/pipeline/save_debias.h"
 #include "fmd/pipeline/train_model.h"
 
 namespace fmd::cli {
@@ -138,26 +138,17 @@ int run_demo(const DemoArgs& args) {
 
   const AuditReport audit = audit_demo(model, parts.measure, exec);
   const Explanation explained = explain_demo(model, parts, folder, exec);
-  DebiasInput input{.model = model,
-                    .model_name = "income.safetensors",
-                    .data = parts.repair,
-                    .data_sha256 = file_sha256((folder / "repair.csv").string()),
-                    .holdout = {},
-                    .train = parts.train,
-                    .test = parts.measure,
-                    .holdout_sha256 = "",
-                    .train_sha256 = file_sha256((folder / "train.csv").string()),
-                    .test_sha256 = file_sha256((folder / "measure.csv").string())};
+  const auto rows = [&](const Table& part) {
+    return DataSource::table(part, file_sha256((folder / part.source).string()));
+  };
   DebiasOptions options;
+  options.train = rows(parts.train);
+  options.test = rows(parts.measure);
   options.repair = {"sex"};
   options.audit.intersections = false;
-  const DebiasRun repair(std::move(input), options, exec);
-  RunNote note{.date = now_utc(),
-               .seconds = session.seconds(),
-               .cpu_seconds = Session::cpu_seconds()};
+  options.save = {.out = folder / "repaired.safetensors", .force = true, .date = now_utc()};
   const DebiasReport report =
-      save_debias(repair, *open_model_file(model_file), folder / "repaired.safetensors",
-                  {.force = true, .run = note});
+      debias(*open_model_file(model_file), rows(parts.repair), options, exec).report;
   if (args.common.json) {
     const nlohmann::ordered_json json = {
         {"schema", 1},

@@ -104,9 +104,9 @@ int run_train(const TrainArgs& args) {
   files.reserve(args.out);
   TaskOverrides file;
   if (!args.common.task_file.empty()) file = read_task(args.common.task_file);
-  const TrainingData data = read_training(args.data, file, args.flags,
-                                          {.command = "train", .unseen = Unseen::counted},
-                                          data_folder(), session.exec());
+  const TrainingData data =
+      read_training(data_source(args.data), file, args.flags,
+                    {.command = "train", .unseen = Unseen::counted}, session.exec());
   const Table& table = data.table;
   const Task& task = data.task;
   fmt::print(stderr, "{}", warning_lines(data.columns));

@@ -18,24 +18,23 @@ int main() {
   const fmd::Exec exec{.pool = &pool};
   const fmd::Table train = fmd::select(table, parts[0]);
 
-  fmd::DebiasInput input;
-  input.model = fmd::train_model(train, task, "", {}, exec).model;
-  input.model_name = "income";
-  input.data = fmd::select(table, parts[1]);  // edit and hold-out: not used in training
-  input.train = train;                        // curvature
-  input.test = fmd::select(table, parts[2]);  // only reported on
+  const fmd::ModelInMemory model(fmd::train_model(train, task, "", {}, exec).model);
 
   fmd::DebiasOptions options;
   options.repair = {"sex"};
   options.max_accuracy_loss = 0.01;
   options.audit.intersections = false;
-  const fmd::DebiasRun run(std::move(input), options, exec);
-  if (!run.found()) {
+  options.train = fmd::DataSource::table(train);                        // curvature
+  options.test = fmd::DataSource::table(fmd::select(table, parts[2]));  // only reported on
+  // Rows that the model was not trained on: some to edit with, some to choose on.
+  const auto data = fmd::DataSource::table(fmd::select(table, parts[1]));
+  const fmd::Repair repair = fmd::debias(model, data, options, exec);
+  if (!repair.found()) {
     std::printf("no candidate met the rule\n");
     return 1;
   }
-  // run.model() is a new model; the one that came in is unchanged.
-  const fmd::DebiasReport report = run.measure(run.model());
+  // model.with_theta(repair.theta) is the new model; the one that came in is unchanged.
+  const fmd::DebiasReport& report = repair.report;
   std::printf("rule: %s\n", report.rule.c_str());
   std::printf("on test rows  accuracy  flip gap of sex  yes, Male - Female\n");
   for (const fmd::Contender& contender : report.figures()) {

@@ -128,7 +128,6 @@
 #include "fmd/pipeline/previous_model.h"
 #include "fmd/pipeline/read.h"
 #include "fmd/pipeline/receipt.h"
-#include "fmd/pipeline/save_debias.h"
 #include "fmd/pipeline/scan.h"
 #include "fmd/pipeline/scan_comparisons.h"
 #include "fmd/pipeline/score_files.h"

@@ -1,18 +1,19 @@
 #include "fmd/pipeline/compare.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/check.h"
+#include "core/clock.h"
 #include "fmd/baselines/baseline.h"
 #include "fmd/model/cut.h"
+#include "fmd/pipeline/complete_task.h"
 #include "fmd/pipeline/train_model.h"
+#include "fmd/pipeline/training_data.h"
 #include "fmd/repair/choice.h"
 #include "pipeline/compare_measure.h"
 #include "pipeline/compare_methods.h"
@@ -36,7 +37,7 @@ void require_valid(const CompareInput& input, const CompareOptions& options) {
                   fmt::format("methods: {}", fmt::join(names, ", ")));
     }
   std::vector<std::string> taken = names;
-  for (const OutsideScores& o : input.outside) {
+  for (const OutsideTables& o : input.outside) {
     if (std::find(taken.begin(), taken.end(), o.name) != taken.end()) {
       throw Error(ErrorKind::bad_option,
                   fmt::format("compare: the name {} is already used", o.name),
@@ -56,18 +57,6 @@ std::vector<std::string> names_in(const std::string& list) {
   }
   return names;
 }
-
-struct Clock {
-  double wall, cpu;
-  static Clock now() {
-    const std::chrono::duration<double> wall =
-        std::chrono::steady_clock::now().time_since_epoch();
-    timespec t{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return {wall.count(),
-            static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec)};
-  }
-};
 
 // The model that is given, or one trained on the train part. Of a network only the last
 // layer is the head: the layers below give its features.
@@ -177,6 +166,7 @@ class Contest {
     report.confidence = options_.confidence;
     report.replicates = options_.replicates;
     report.parts = rows_.parts();
+    report.part_of_row = rows_.part_of_row(input_.data.rows());
     report.seed = exec_.seed;
     return report;
   }
@@ -281,7 +271,7 @@ class Contest {
     for (std::size_t k = 0; k < test_.place.size(); ++k)
       pairs.emplace_back(test_.rows[static_cast<std::size_t>(test_.place[k])], test_.to[k]);
     std::vector<OutsideAnswers> all;
-    for (const OutsideScores& o : input_.outside) {
+    for (const OutsideTables& o : input_.outside) {
       all.push_back({o.name, {}});
       all.back().told.c = outside_scores(o, model_.task, input_.data, rows_.test);
       if (o.pairs && test_.flips)
@@ -317,6 +307,35 @@ class Contest {
   Told before_holdout_, before_test_;
 };
 
+// The attribute that a flag names is the one in question.
+CompareOptions with_attribute(CompareOptions options) {
+  const auto& asked = options.task.flags.attributes;
+  if (!asked || asked->empty()) return options;
+  if (asked->size() > 1) {
+    throw Error(ErrorKind::bad_option, "compare: one attribute at a time",
+                "give --attribute once");
+  }
+  options.attribute = parse_attribute(asked->front()).name;
+  return options;
+}
+
+CompareInput read_outside(const CompareOptions& options, const DataSource& data,
+                          const Exec& exec) {
+  CompareInput input;
+  input.data_sha256 = data.sha256();
+  for (const OutsideScores& one : options.outside) {
+    input.outside.push_back({one.name, one.scores.read({}, exec), {}});
+    if (one.pairs) input.outside.back().pairs = one.pairs->read({}, exec);
+  }
+  return input;
+}
+
+CompareReport compare_read(const CompareInput& input, const CompareOptions& options,
+                           const Exec& exec) {
+  require_valid(input, options);
+  return Contest(input, options, exec).run();
+}
+
 }  // namespace
 
 std::vector<OptionField> fields(CompareOptions& o) {
@@ -350,24 +369,35 @@ std::vector<OptionField> fields(CompareOptions& o) {
   };
 }
 
-std::vector<std::string> compare_parts(const CompareInput& input,
-                                       const CompareOptions& options, std::uint64_t seed) {
-  const CompareRows rows = compare_rows(input, options, seed);
-  std::vector<std::string> names(static_cast<std::size_t>(input.data.rows()));
-  const auto mark = [&](const std::vector<Index>& numbers, const char* name) {
-    for (const Index row : numbers) names[static_cast<std::size_t>(row)] = name;
-  };
-  mark(rows.train, "train");
-  mark(rows.edit, "edit");
-  mark(rows.holdout, "holdout");
-  mark(rows.test, "test");
-  return names;
+CompareReport compare(const ModelSource& model, const DataSource& data,
+                      const CompareOptions& options, const Exec& exec) {
+  const CompareOptions wanted = with_attribute(options);
+  CompareInput input = read_outside(wanted, data, exec);
+  const ModelName name = name_of(model);
+  input.model_name = name.name;
+  input.model_sha256 = name.sha256;
+  input.model = complete_model(model.model(), data, wanted.task, exec);
+  input.task = input.model->task;
+  input.data = read_for(*input.model, input.task, data, exec);
+  if (wanted.train) input.train = read_for(*input.model, input.task, *wanted.train, exec);
+  return compare_read(input, wanted, exec);
 }
 
-CompareReport compare(const CompareInput& input, const CompareOptions& options,
+CompareReport compare(const DataSource& data, const CompareOptions& options,
                       const Exec& exec) {
-  require_valid(input, options);
-  return Contest(input, options, exec).run();
+  if (options.train)
+    throw Error(ErrorKind::bad_option, "--train needs --model",
+                "without a model the training rows are a part of DATA");
+  const CompareOptions wanted = with_attribute(options);
+  CompareInput input = read_outside(wanted, data, exec);
+  // A rare category may have no training row.
+  TrainingData read = read_training(data, wanted.task.file, wanted.task.flags,
+                                    {.command = "compare", .unseen = Unseen::bucket}, exec);
+  input.data = std::move(read.table);
+  input.task = std::move(read.task);
+  CompareReport report = compare_read(input, wanted, exec);
+  report.columns = std::move(read.columns);
+  return report;
 }
 
 }  // namespace fmd

@@ -78,6 +78,18 @@ std::vector<ComparePart> CompareRows::parts() const {
   return all;
 }
 
+std::vector<std::string> CompareRows::part_of_row(Index count) const {
+  std::vector<std::string> names(static_cast<std::size_t>(count));
+  const auto mark = [&](const std::vector<Index>& numbers, const char* name) {
+    for (const Index row : numbers) names[static_cast<std::size_t>(row)] = name;
+  };
+  mark(train, "train");
+  mark(edit, "edit");
+  mark(holdout, "holdout");
+  mark(test, "test");
+  return names;
+}
+
 CompareRows compare_rows(const CompareInput& input, const CompareOptions& options,
                          std::uint64_t seed) {
   const Task& task = input.model ? input.model->task : input.task;
@@ -113,7 +125,7 @@ CompareRows compare_rows(const CompareInput& input, const CompareOptions& option
   return rows;
 }
 
-Answers outside_scores(const OutsideScores& outside, const Task& task, const Table& data,
+Answers outside_scores(const OutsideTables& outside, const Task& task, const Table& data,
                        const std::vector<Index>& test) {
   const Table& scores = outside.scores;
   std::vector<Index> place(static_cast<std::size_t>(data.rows()), -1);  // in scores
@@ -156,7 +168,7 @@ Answers outside_scores(const OutsideScores& outside, const Task& task, const Tab
   return answers_of(select(scores, wanted), task);
 }
 
-Answers outside_pair_scores(const OutsideScores& outside, const Task& task,
+Answers outside_pair_scores(const OutsideTables& outside, const Task& task,
                             const Attribute& attribute,
                             const std::vector<std::pair<Index, std::int32_t>>& pairs) {
   const Table& scores = *outside.pairs;

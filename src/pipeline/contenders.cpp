@@ -30,7 +30,7 @@ constexpr const char* kNotRead = "the model does not read the column";
 constexpr const char* kLayersBelow = "the column is read below the layers that are changed";
 
 Control retrained(const Model& before, const std::vector<std::string>& columns,
-                  const std::optional<Table>& train, bool reads, const Exec& exec) {
+                  const std::optional<Study>& train, bool reads, const Exec& exec) {
   Control control{.name = "retrained_without_column",
                   .title = "retrained without",
                   .reason = "",
@@ -47,7 +47,7 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
     control.reason = "this kind of model cannot be trained here";
     return control;
   }
-  control.model = train_without(before, *train, columns, exec).model;
+  control.model = train_without(before, train->table, columns, exec).model;
   // Only the head is compared, so it decides by the original's threshold.
   control.model->task.threshold = before.task.threshold;
   return control;
@@ -57,7 +57,7 @@ Control retrained(const Model& before, const std::vector<std::string>& columns,
 
 std::vector<Control> make_controls(const Model& whole, const Model& before,
                                    const Model& after, const RepairParts& parts,
-                                   const std::optional<Table>& train, const Exec& exec) {
+                                   const Exec& exec) {
   const HeadProblem& problem = parts.problem;
   std::vector<Control> controls;
   std::vector<std::string> columns;
@@ -76,7 +76,7 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
   add("column_averaged", "column averaged",
       features ? "" : (read ? kLayersBelow : kNotRead),
       [&] { return column_averaged(problem, exec); });
-  controls.push_back(retrained(whole, columns, train, read, exec));
+  controls.push_back(retrained(whole, columns, parts.train, read, exec));
   if (!before.head->linear())
     add("fine_tuned", "fine-tuned on the pairs",
         problem.all_of_kind(PairKind::match) ? "matched pairs are repaired by rows" : "",

@@ -15,7 +15,6 @@ struct Control {
 [[nodiscard]] std::vector<Control> make_controls(const Model& whole, const Model& before,
                                                  const Model& after,
                                                  const RepairParts& parts,
-                                                 const std::optional<Table>& train,
                                                  const Exec& exec);
 
 // Before, repaired and every control, audited on the same rows.

@@ -1,6 +1,10 @@
 #include "fmd/pipeline/debias.h"
 
+#include "core/clock.h"
 #include "fmd/core/blas.h"
+#include "fmd/core/error.h"
+#include "fmd/formats/model_file.h"
+#include "fmd/pipeline/complete_task.h"
 #include "fmd/repair/candidates.h"
 #include "fmd/repair/choice.h"
 #include "fmd/repair/prediction.h"
@@ -9,37 +13,70 @@
 #include "pipeline/moved.h"
 #include "pipeline/repair_cut.h"
 #include "pipeline/repair_parts.h"
+#include "pipeline/save_debias.h"
+#include "pipeline/study_parts.h"
 
 namespace fmd {
+namespace {
+
+// The attributes that flags name are those to repair. The task keeps its others, which are
+// measured too.
+Model model_to_repair(const ModelSource& source, const DataSource& data,
+                      DebiasOptions& options, const Exec& exec) {
+  TaskChanges changes = std::exchange(options.task, {.inputs = options.task.inputs});
+  const auto asked =
+      std::exchange(changes.flags.attributes, {}).value_or(std::vector<std::string>{});
+  Model model = complete_model(source.model(), data, changes, exec);
+  Task task = model.task;
+  for (const std::string& text : asked) {
+    options.repair.push_back(parse_attribute(text).name);
+    if (task.find(options.repair.back()) != nullptr) continue;
+    TaskOverrides more;
+    more.attributes.emplace();
+    for (const AttributeSpec& spec : task.attributes) more.attributes->push_back(spec.name);
+    more.attributes->push_back(text);
+    task = merge(task, more);
+  }
+  set_task(model, std::move(task), changes.inputs);
+  return model;
+}
+
+std::string file_name(const ModelSource& source) {
+  const auto* file = dynamic_cast<const ModelFile*>(&source);
+  return file == nullptr ? "" : file->path().filename().string();
+}
+
+}  // namespace
+
 struct DebiasRun::State {
-  Model whole;        // before the layers are cut
-  DebiasInput input;  // its model has the layers to change as its head
   DebiasOptions options;
   Exec exec;
+  std::string model_name;
+  GroupsFile groups;
+  Model whole;  // before the layers are cut
+  RepairTables tables;
+  Model original;  // with the layers to change as its head
   RepairParts parts;
   Candidates candidates;
   int chosen = -1;
   Model model;
 
-  State(DebiasInput given, DebiasOptions wanted, const Exec& how)
-      : whole(given.model),
-        input(with_cut(std::move(given), wanted)),
-        options(std::move(wanted)),
+  State(const ModelSource& source, const DataSource& data, DebiasOptions wanted,
+        const Exec& how)
+      : options(std::move(wanted)),
         exec(how),
-        parts(input, options, exec) {
+        model_name(file_name(source)),
+        groups(data.groups()),
+        whole(model_to_repair(source, data, options, exec)),
+        tables(read_repair(whole, data, options, exec)),
+        original(cut_for_repair(whole, options, tables.rows())),
+        parts(original, std::move(tables), options, exec) {
     candidates = make_candidates(parts.problem, options, exec);
     measure_candidates(parts.problem, options,
                        {options.audit.confidence, options.audit.replicates}, exec,
                        candidates.all);
     chosen = choose(candidates.all, options);
     model = chosen < 0 ? whole : with_repaired(whole, options, choice().theta);
-  }
-
-  [[nodiscard]] static DebiasInput with_cut(DebiasInput given,
-                                            const DebiasOptions& options) {
-    const Table& rows = given.train ? *given.train : given.data;
-    given.model = cut_for_repair(given.model, options, rows.rows());
-    return given;
   }
 
   [[nodiscard]] const Candidate& choice() const {
@@ -55,10 +92,10 @@ struct DebiasRun::State {
   }
 
   void describe(DebiasReport& report) const {
-    report.model = input.model_name;
-    report.data = parts.notes(input, exec);
+    report.model = model_name;
+    report.data = parts.notes(original.task, groups, exec);
     report.options = options_json(options, exec.seed);
-    report.task = input.model.task;
+    report.task = original.task;
     for (std::size_t k = 0; k < parts.repaired.size(); ++k) {
       report.repaired.push_back(parts.data.attributes[parts.repaired[k]].name);
       report.attribute_use.push_back({report.repaired.back(),
@@ -72,7 +109,7 @@ struct DebiasRun::State {
     report.measure = chosen_measure(options, matched);
     report.candidates = candidates.all;
     report.chosen = chosen;
-    report.overlaps = parts.overlaps(input.model);
+    report.overlaps = parts.overlaps(original);
     report.optimistic = parts.optimistic(report.overlaps);
     report.solve = candidates.solve;
     report.relative_gradient = candidates.relative_gradient;
@@ -93,17 +130,18 @@ struct DebiasRun::State {
     for (std::size_t k = 0; k < parts.repaired.size(); ++k) {
       report.predicted_holdout.push_back(predict(parts.problem.holdout.pairs[k]));
       if (!parts.test) continue;
-      const auto pairs = make_pairs(input.model, *parts.test, input.model.task, {}, exec);
+      const auto pairs = make_pairs(original, *parts.test, original.task, {}, exec);
       report.predicted_test.push_back(
           predict(pairs[parts.repaired[k]].value().set(*parts.test)));
     }
   }
 };
 
-DebiasRun::DebiasRun(DebiasInput input, DebiasOptions options, const Exec& exec) {
-  require_valid(options, input.train.has_value());
-  require_loss(*input.model.head, "debias");
-  state_ = std::make_unique<State>(std::move(input), std::move(options), exec);
+DebiasRun::DebiasRun(const ModelSource& model, const DataSource& data,
+                     DebiasOptions options, const Exec& exec) {
+  require_valid(options, options.train.has_value());
+  require_loss(*model.model().head, "debias");
+  state_ = std::make_unique<State>(model, data, std::move(options), exec);
 }
 
 DebiasRun::~DebiasRun() = default;
@@ -115,10 +153,10 @@ const std::vector<Candidate>& DebiasRun::candidates() const {
 
 DebiasReport DebiasRun::measure(const Model& repaired) const {
   const State& s = *state_;
-  const Model& before = s.input.model;
+  const Model& before = s.original;
   Model after = repaired;
   // A format without room for a task gets the one of the repair.
-  if (after.task.label.empty()) set_task(after, before.task, s.input.inputs);
+  if (after.task.label.empty()) set_task(after, before.task, s.options.task.inputs);
   after = cut_for_repair(after, s.options, 0);
   const AuditOptions& options = s.options.audit;
   DebiasReport report;
@@ -127,7 +165,7 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   report.leaves = leaf_edit(s.whole, repaired);
 
   const std::vector<Control> controls =
-      make_controls(s.whole, before, after, s.parts, s.input.train, s.exec);
+      make_controls(s.whole, before, after, s.parts, s.exec);
   const Study holdout = s.parts.holdout_study(before, s.exec);
   const std::optional<Study>& test = s.parts.test;
   // Controls stand beside the figures that are shown.
@@ -140,6 +178,37 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
       accuracy_change(score(before, shown, {}, s.exec), score(after, shown, {}, s.exec),
                       options.confidence, options.replicates, s.exec);
   return report;
+}
+
+Repair debias(const ModelSource& model, const DataSource& data,
+              const DebiasOptions& options, const Exec& exec) {
+  const Clock begun = Clock::now();
+  Repair repair;
+  const auto note = [&] {
+    const Clock now = Clock::now();
+    repair.run = {options.save.date, now.wall - begun.wall, now.cpu - begun.cpu};
+    return repair.run;
+  };
+  const auto* file = dynamic_cast<const ModelFile*>(&model);
+  const bool save = !options.save.out.empty();
+  if (save) {
+    if (file == nullptr)
+      throw Error(ErrorKind::unsupported, "debias: OUT is written for a model file alone",
+                  "leave OUT out, and take the parameters of the result");
+    require_writable(*file, options.save);
+  }
+  const DebiasRun run(model, data, options, exec);
+  if (run.found()) repair.theta = run.model().theta;
+  if (save && run.found()) {
+    repair.report = save_debias(run, *file, options.save, note);
+    return repair;
+  }
+  const auto after = model.with_theta(run.model().theta);
+  Model repaired = after->model();
+  set_task(repaired, run.model().task, options.task.inputs);
+  repair.report = run.measure(repaired);
+  (void)note();
+  return repair;
 }
 
 }  // namespace fmd

@@ -80,7 +80,12 @@ Table read_named(const std::string& name, const CsvOptions& options,
 
 void add_tensors(const Model& model, const Task& task, const std::string& name,
                  Table& table) {
+  const auto has = [&](const std::string& input) {
+    return std::any_of(table.tensors.begin(), table.tensors.end(),
+                       [&](const TensorColumn& tensor) { return tensor.name == input; });
+  };
   for (const std::string& input : model.backbone->inputs().tensors) {
+    if (has(input)) continue;
     for (const InputSpec& spec : task.inputs) {
       if (spec.tensor.empty() || (!spec.name.empty() && spec.name != input)) continue;
       std::filesystem::path path = spec.tensor;
@@ -94,13 +99,10 @@ void add_tensors(const Model& model, const Task& task, const std::string& name,
   }
 }
 
-Table read_for(const Model& model, const Task& task, const std::string& name,
-               const GroupsFile& groups, const std::filesystem::path& data_folder,
+Table read_for(const Model& model, const Task& task, const DataSource& data,
                const Exec& exec) {
-  Table table = DataSource::file(name, data_folder)
-                    .joined(groups)
-                    .read(table_options(model, task), exec);
-  add_tensors(model, task, name, table);
+  Table table = data.read(table_options(model, task), exec);
+  add_tensors(model, task, data.name(), table);
   return table;
 }
 

@@ -9,6 +9,7 @@
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
 #include "fmd/data/split.h"
+#include "fmd/pipeline/read.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd::internal {
@@ -154,17 +155,32 @@ Study labelled_study(const Model& model, Table table, const std::string& sha256,
   return study;
 }
 
-RepairParts::RepairParts(const DebiasInput& input, const DebiasOptions& options,
-                         const Exec& exec) {
-  const Model& model = input.model;
-  data = labelled_study(model, input.data, input.data_sha256, exec);
-  if (input.holdout)
-    own_holdout = labelled_study(model, *input.holdout, input.holdout_sha256, exec);
-  if (input.train) {
-    train = labelled_study(model, *input.train, input.train_sha256, exec);
+RepairTables read_repair(const Model& model, const DataSource& data,
+                         const DebiasOptions& options, const Exec& exec) {
+  RepairTables tables;
+  const auto read = [&](const DataSource& source, std::string& sha256) {
+    sha256 = source.sha256();
+    return read_for(model, model.task, source, exec);
+  };
+  tables.data = read(data, tables.data_sha256);
+  if (options.holdout) tables.holdout = read(*options.holdout, tables.holdout_sha256);
+  if (options.train) tables.train = read(*options.train, tables.train_sha256);
+  if (options.test) tables.test = read(*options.test, tables.test_sha256);
+  return tables;
+}
+
+RepairParts::RepairParts(const Model& model, RepairTables tables,
+                         const DebiasOptions& options, const Exec& exec) {
+  const auto study = [&](Table& table, const std::string& sha256) {
+    return labelled_study(model, std::move(table), sha256, exec);
+  };
+  data = study(tables.data, tables.data_sha256);
+  if (tables.holdout) own_holdout = study(*tables.holdout, tables.holdout_sha256);
+  if (tables.train) {
+    train = study(*tables.train, tables.train_sha256);
     train->weight = row_weights(train->table, model.task.weight);
   }
-  if (input.test) test = labelled_study(model, *input.test, input.test_sha256, exec);
+  if (tables.test) test = study(*tables.test, tables.test_sha256);
   repaired = repair_list(data, model.task, options);
   std::vector<Index> edit_rows, holdout_rows;
   if (own_holdout) {
@@ -185,7 +201,8 @@ Study RepairParts::holdout_study(const Model& model, const Exec& exec) const {
   return labelled_study(model, select(holdout.study->table, holdout.rows), "", exec);
 }
 
-std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& exec) const {
+std::vector<DataNote> RepairParts::notes(const Task& task, const GroupsFile& groups,
+                                         const Exec& exec) const {
   std::vector<DataNote> notes;
   const auto add = [&](const std::string& role, const Study& s, bool split) {
     DataNote note{.role = role,
@@ -203,14 +220,14 @@ std::vector<DataNote> RepairParts::notes(const DebiasInput& input, const Exec& e
   if (own_holdout) add("hold-out", *own_holdout, false);
   if (train) add("train", *train, false);
   if (test) add("test", *test, false);
-  if (input.groups)
+  if (!groups.file.empty())
     notes.push_back({.role = "groups",
-                     .name = input.groups->name,
-                     .sha256 = input.groups->sha256,
+                     .name = groups.file,
+                     .sha256 = hex(sha256_file(groups.file)),
                      .split_seed = std::nullopt,
-                     .key = input.groups->key});
+                     .key = groups.key});
   std::vector<std::string> files;
-  for (const AttributeSpec& spec : input.model.task.attributes) {
+  for (const AttributeSpec& spec : task.attributes) {
     if (pairs_of(spec).kind != PairKind::given) continue;
     const std::string file = pairs_file(spec).string();
     if (std::find(files.begin(), files.end(), file) != files.end()) continue;

@@ -16,6 +16,19 @@ namespace fmd::internal {
 [[nodiscard]] Study labelled_study(const Model& model, Table table,
                                    const std::string& sha256, const Exec& exec);
 
+// The tables of a repair as they are read.
+struct RepairTables {
+  Table data;
+  std::string data_sha256;
+  std::optional<Table> holdout, train, test;
+  std::string holdout_sha256, train_sha256, test_sha256;
+
+  // Rows that the Hessian is made of.
+  [[nodiscard]] Index rows() const { return train ? train->rows() : data.rows(); }
+};
+[[nodiscard]] RepairTables read_repair(const Model& model, const DataSource& data,
+                                       const DebiasOptions& options, const Exec& exec);
+
 // Some rows of a study with the pairs of the repaired attributes: edit part or hold-out.
 struct StudyPart {
   const Study* study = nullptr;
@@ -36,7 +49,8 @@ struct StudyPart {
 // pairs, and the training and test rows where they are given. Parts point into the studies,
 // so this must not be moved.
 struct RepairParts {
-  RepairParts(const DebiasInput& input, const DebiasOptions& options, const Exec& exec);
+  RepairParts(const Model& model, RepairTables tables, const DebiasOptions& options,
+              const Exec& exec);
   RepairParts(const RepairParts&) = delete;
   RepairParts& operator=(const RepairParts&) = delete;
 
@@ -49,7 +63,7 @@ struct RepairParts {
   // The hold-out as a table: a hold-out that is part of DATA is audited alone.
   [[nodiscard]] Study holdout_study(const Model& model, const Exec& exec) const;
   // What the receipt says about every file.
-  [[nodiscard]] std::vector<DataNote> notes(const DebiasInput& input,
+  [[nodiscard]] std::vector<DataNote> notes(const Task& task, const GroupsFile& groups,
                                             const Exec& exec) const;
   // Every table with every other one. Empty where rows cannot be told apart.
   [[nodiscard]] std::vector<OverlapNote> overlaps(const Model& model) const;

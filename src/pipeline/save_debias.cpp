@@ -1,15 +1,17 @@
-#include "fmd/pipeline/save_debias.h"
+#include "pipeline/save_debias.h"
 
-#include <chrono>
+#include <fmt/format.h>
 
+#include "fmd/core/error.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/output_files.h"
 #include "fmd/formats/rows_file.h"
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/undo.h"
 #include "fmd/formats/write_model.h"
+#include "fmd/pipeline/receipt.h"
 
-namespace fmd {
+namespace fmd::internal {
 namespace {
 
 // theta [candidates, parameters], and what names a candidate: NaN (K: 0) where the method
@@ -34,18 +36,32 @@ Bytes path_tensors(const DebiasReport& report) {
   return file.write();
 }
 
-}  // namespace
-
-DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
-                         const std::filesystem::path& out, const SaveOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  const DebiasFiles names(out);
-  OutputFiles files({.force = options.force});
+void reserve(const DebiasFiles& names, const ModelFile& original, OutputFiles& files) {
+  if (!original.model().note.row_hashes.empty()) files.reserve(names.rows);
   for (const auto* path :
        {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
     files.reserve(*path);
-  const std::vector<std::uint64_t>& rows = original.model().note.row_hashes;
-  if (!rows.empty()) files.reserve(names.rows);
+}
+
+}  // namespace
+
+void require_writable(const ModelFile& original, const SaveOptions& options) {
+  recover(options.out);
+  std::error_code absent;
+  if (std::filesystem::equivalent(options.out, original.path(), absent)) {
+    throw Error(ErrorKind::output_exists,
+                fmt::format("debias: OUT {} is the model itself", options.out.string()),
+                "a model is never overwritten: write to another name");
+  }
+  OutputFiles check({.force = options.force});
+  reserve(DebiasFiles(options.out), original, check);
+}
+
+DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
+                         const SaveOptions& options, const std::function<RunNote()>& note) {
+  const DebiasFiles names(options.out);
+  OutputFiles files({.force = options.force});
+  reserve(names, original, files);
 
   // OUT is written first and renamed last: the figures are measured on the file after it
   // was read back.
@@ -54,7 +70,7 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
   DebiasReport report =
       run.measure(open_model(files.temporary(written.main), options.formats));
   report.ledger = options.ledger;
-  report.out = out.filename().string();
+  report.out = options.out.filename().string();
   report.model_sha256 = hex(*written.files[0].before);
   report.out_sha256 = hex(written.files[0].after);
   if (written.files.size() > 1)
@@ -63,14 +79,12 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
           {file.name, file.before ? hex(*file.before) : "", hex(file.after)});
   files.write(names.path_tensors, path_tensors(report));
   files.write(names.path, path_json(report));
-  if (!rows.empty()) files.write(names.rows, rows_bytes(rows));
+  if (const auto& rows = original.model().note.row_hashes; !rows.empty())
+    files.write(names.rows, rows_bytes(rows));
   files.write(names.undo, undo_bytes(written.undo));
-  RunNote note = options.run;
-  note.seconds +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  files.write(names.receipt, receipt_json(report, note));
+  files.write(names.receipt, receipt_json(report, note()));
   files.commit();
   return report;
 }
 
-}  // namespace fmd
+}  // namespace fmd::internal

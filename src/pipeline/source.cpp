@@ -17,9 +17,10 @@ DataSource DataSource::file(std::string name, std::filesystem::path folder) {
   return source;
 }
 
-DataSource DataSource::table(Table table) {
+DataSource DataSource::table(Table table, std::string sha256) {
   DataSource source;
   source.name_ = table.source;
+  source.sha256_ = std::move(sha256);
   source.table_ = std::make_shared<const Table>(std::move(table));
   return source;
 }
@@ -45,7 +46,9 @@ bool DataSource::is_file() const {
   return table_ == nullptr && arrow_ == nullptr && !name_.starts_with("data:");
 }
 
-std::string DataSource::sha256() const { return is_file() ? hex(sha256_file(name_)) : ""; }
+std::string DataSource::sha256() const {
+  return is_file() ? hex(sha256_file(name_)) : sha256_;
+}
 
 std::uintmax_t DataSource::bytes() const {
   if (!is_file()) return 0;

@@ -30,13 +30,13 @@ CsvOptions training_options(const Task& task) {
 
 }  // namespace
 
-TrainingData read_training(const std::string& name, const TaskOverrides& file,
+TrainingData read_training(const DataSource& source, const TaskOverrides& file,
                            const TaskOverrides& flags, const TrainingDataOptions& options,
-                           const std::filesystem::path& data_folder, const Exec& exec) {
+                           const Exec& exec) {
   TrainingData data;
-  Task task = known_task(name);
+  Task task = known_task(source.name());
   const Task early = task_for_reading(task, file, flags);
-  data.table = read_named(name, training_options(early), data_folder, exec);
+  data.table = source.read(training_options(early), exec);
   if (early.label.empty() && options.need_label) {
     throw Error(ErrorKind::bad_option,
                 fmt::format("{}: no label column is named", options.command),

@@ -84,14 +84,11 @@ class Figures {
                           .string();
     set_task(before, task, inputs_);
     set_task(after, task, inputs_);
-    input_.inputs = inputs_;
+    options_.task.inputs = inputs_;
     if (const FoundFile* groups = find_role(files_, "groups"); groups != nullptr)
       groups_ = {groups->file, groups->note.key};
     after_ = std::move(after);
-    input_.model = std::move(before);
-    input_.model_name = block(receipt_.json, "model.name").is_string()
-                            ? block(receipt_.json, "model.name").get<std::string>()
-                            : "";
+    before_ = std::move(before);
   }
 
   // The first file of these roles, or of those that every table needs, that is not usable.
@@ -104,29 +101,29 @@ class Figures {
     return "";
   }
 
-  // The table of a role under its recorded name; none where there is none.
-  std::optional<Table> table(const std::string& role, std::string* sha256 = nullptr) const {
+  // The rows of a role under their recorded name; none where there is no such file.
+  std::optional<DataSource> rows(const std::string& role) const {
     const FoundFile* found = find_role(files_, role);
     if (found == nullptr || !found->usable) return std::nullopt;
-    Table read =
-        read_for(input_.model, input_.model.task, found->file, groups_, folder_, exec_);
+    Table read = read_for(before_, before_.task,
+                          DataSource::file(found->file, folder_).joined(groups_), exec_);
     read.source = found->note.name;
     if (complete_) complete_(read);
-    if (sha256 != nullptr) *sha256 = found->note.sha256;
-    return read;
+    return DataSource::table(std::move(read), found->note.sha256);
   }
 
-  void read_tables() {
-    std::optional<Table> data = table("edit and hold-out", &input_.data_sha256);
-    if (!data) data = table("edit", &input_.data_sha256);
+  // DATA. The other rows become options.
+  DataSource read_rows() {
+    std::optional<DataSource> data = rows("edit and hold-out");
+    if (!data) data = rows("edit");
     if (!data)
       throw Error(ErrorKind::bad_model,
                   fmt::format("{}: no data are recorded", receipt_.name()),
                   "name the receipt that `fmd debias` wrote");
-    input_.data = std::move(*data);
-    input_.holdout = table("hold-out", &input_.holdout_sha256);
-    input_.train = table("train", &input_.train_sha256);
-    input_.test = table("test", &input_.test_sha256);
+    options_.holdout = rows("hold-out");
+    options_.train = rows("train");
+    options_.test = rows("test");
+    return *data;
   }
 
   // Everything again, from the recorded options and seed.
@@ -134,8 +131,8 @@ class Figures {
     const FoundFile* test = find_role(files_, "test");
     const bool test_missing = test != nullptr && !test->usable;
     try {
-      read_tables();
-      const DebiasRun run(input_, options_, exec_);
+      const DataSource data = read_rows();
+      const DebiasRun run(ModelInMemory(before_), data, options_, exec_);
       compare_parameters(run);
       const Json now = expected(run.measure(after_));
       compare("choice", now, {"chosen", "repaired", "rows"});
@@ -147,7 +144,7 @@ class Figures {
         return;
       }
       compare("rows, overlaps", now, {"data", "overlaps", "optimistic"});
-      if (input_.test) compare("figures, test", now, {"measures.test"});
+      if (options_.test) compare("figures, test", now, {"measures.test"});
       compare("what moved", now, {"moved", "accuracy_change", "attribute_use"});
       compare("controls", now, {"controls"});
       compare_rest(now);
@@ -216,7 +213,7 @@ class Figures {
   // Without the training rows the repair cannot be repeated, but its effect can be
   // measured.
   void measure() {
-    input_.model = cut_for_repair(input_.model, options_, 0);
+    before_ = cut_for_repair(before_, options_, 0);
     after_ = cut_for_repair(after_, options_, 0);
     const std::string why = missing({"edit", "edit and hold-out", "hold-out", "train"});
     skip("repair", needs(why));
@@ -224,22 +221,23 @@ class Figures {
     const std::string no_data = missing({"edit", "edit and hold-out", "hold-out"});
     const std::string no_test = missing({"test"});
     if (no_data.empty()) {
-      read_tables();
-      const RepairParts parts(input_, options_, exec_);
-      compare_audits("hold-out", parts.holdout_study(input_.model, exec_));
+      const DataSource data = read_rows();
+      const RepairParts parts(before_, read_repair(before_, data, options_, exec_),
+                              options_, exec_);
+      compare_audits("hold-out", parts.holdout_study(before_, exec_));
     } else {
       skip("figures, hold-out", needs(no_data));
     }
     if (!no_test.empty()) {
       skip("figures, test", needs(no_test));
-    } else if (std::optional<Table> test = table("test")) {
-      compare_audits("test", labelled_study(input_.model, std::move(*test), "", exec_));
+    } else if (const std::optional<DataSource> test = rows("test")) {
+      compare_audits("test", labelled_study(before_, test->read({}, exec_), "", exec_));
     }
   }
 
   void compare_audits(const std::string& part, const Study& study) {
     const std::vector<Contender> all =
-        audit_all(input_.model, after_, {}, study, options_.audit, exec_);
+        audit_all(before_, after_, {}, study, options_.audit, exec_);
     const std::string name = part == "test" ? "test" : "holdout";
     Json now;
     now["measures"][name] = {{"before", measures_json(*all[0].audit)},
@@ -285,8 +283,7 @@ class Figures {
   std::set<std::string> compared_;  // parts of the receipt
   DebiasOptions options_;
   GroupsFile groups_;
-  DebiasInput input_;
-  Model after_;
+  Model before_, after_;
 };
 
 }  // namespace

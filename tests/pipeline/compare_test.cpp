@@ -8,11 +8,22 @@
 namespace fmd {
 namespace {
 
-CompareInput made_up_input(Index rows = 1500) {
-  CompareInput input;
-  input.data = test::number_of_columns(rows, 3);
-  input.task = test::made_up_task();
-  return input;
+DataSource made_up_rows(Index rows = 1500) {
+  return DataSource::table(test::number_of_columns(rows, 3));
+}
+
+CompareOptions made_up_options() {
+  CompareOptions options;
+  options.replicates = 50;
+  options.task.flags.label = "y";
+  options.task.file.attributes = std::vector<std::string>{"group", "third"};
+  return options;
+}
+
+CompareOptions with_methods(const std::vector<std::string>& methods) {
+  CompareOptions options = made_up_options();
+  options.methods = methods;
+  return options;
 }
 
 const ComparedMethod& find(const CompareReport& report, const std::string& name) {
@@ -22,8 +33,9 @@ const ComparedMethod& find(const CompareReport& report, const std::string& name)
 }
 
 TEST(Compare, EveryMethodIsMeasuredOnTheSameRows) {
-  const CompareReport report =
-      compare(made_up_input(), {.max_accuracy_loss = 0.1, .replicates = 50}, {});
+  CompareOptions options = made_up_options();
+  options.max_accuracy_loss = 0.1;
+  const CompareReport report = compare(made_up_rows(), options, {});
   ASSERT_EQ(report.methods.size(), compare_methods().size());
   for (std::size_t k = 0; k < report.methods.size(); ++k) {
     const ComparedMethod& m = report.methods[k];
@@ -51,15 +63,14 @@ TEST(Compare, EveryMethodIsMeasuredOnTheSameRows) {
 
 // Of a network the last layer is repaired: columns are read below it.
 TEST(Compare, NetworksAreComparedByTheirLastLayer) {
-  CompareInput input = made_up_input();
   const test::Parts parts =
       test::split_table(test::number_of_columns(1000, 5), test::made_up_task(), 3);
-  input.model =
+  const ModelInMemory model(
       train_mlp(parts.train, parts.task, "",
                 {.hidden = {8, 6}, .adam = {.epochs = 8, .learning_rate = .01}}, {})
-          .model;
+          .model);
   const CompareReport report =
-      compare(input, {.max_accuracy_loss = 0.1, .replicates = 50}, {});
+      compare(model, made_up_rows(), {.max_accuracy_loss = 0.1, .replicates = 50}, {});
   for (const char* name : {"average-column", "retrained-without"})
     EXPECT_NE(find(report, name).reason.find("below the last layer"), std::string::npos);
   for (const char* name : {"tempered", "solve", "step", "dfr", "reject", "ppif"})
@@ -69,30 +80,33 @@ TEST(Compare, NetworksAreComparedByTheirLastLayer) {
 }
 
 TEST(Compare, PartsAreDisjointAndFollowTheSeed) {
-  const CompareInput input = made_up_input();
-  const std::vector<std::string> parts = compare_parts(input, {}, 1);
+  const auto parts_of = [](std::uint64_t seed) {
+    return compare(made_up_rows(), with_methods({"reject"}), {.seed = seed}).part_of_row;
+  };
+  const std::vector<std::string> parts = parts_of(1);
   EXPECT_EQ(std::count(parts.begin(), parts.end(), "train"), 600);
   EXPECT_EQ(std::count(parts.begin(), parts.end(), "test"), 450);
   EXPECT_EQ(std::count(parts.begin(), parts.end(), ""), 0);
-  EXPECT_EQ(compare_parts(input, {}, 1), parts);
-  EXPECT_NE(compare_parts(input, {}, 2), parts);
+  EXPECT_EQ(parts_of(1), parts);
+  EXPECT_NE(parts_of(2), parts);
 }
 
 TEST(Compare, OutsideScoresAreJoinedByRow) {
-  CompareInput input = made_up_input();
+  const Table data = test::number_of_columns(1500, 3);
   // The labels themselves, in the reverse order of DATA.
   Table scores;
   scores.source = "scores.csv";
   Column row{.name = "row", .kind = ColumnKind::number};
   Column p{.name = "p", .kind = ColumnKind::number};
-  const Column& y = input.data.column("y");
-  for (Index i = input.data.rows() - 1; i >= 0; --i) {
+  const Column& y = data.column("y");
+  for (Index i = data.rows() - 1; i >= 0; --i) {
     row.numbers.push_back(static_cast<double>(i + 1));
     p.numbers.push_back(y.text(i) == "yes" ? 0.9 : 0.1);
   }
   scores.columns = {row, p};
-  input.outside.push_back({"oracle", scores});
-  const CompareReport report = compare(input, {.methods = {"eqodd"}, .replicates = 50}, {});
+  CompareOptions options = with_methods({"eqodd"});
+  options.outside.push_back({"oracle", DataSource::table(scores)});
+  const CompareReport report = compare(DataSource::table(data), options, {});
   ASSERT_EQ(report.methods.size(), 3u);
   EXPECT_EQ(find(report, "oracle").test.accuracy.value, 1);
   EXPECT_EQ(find(report, "oracle").test.equal_opportunity.value, 0);
@@ -100,21 +114,33 @@ TEST(Compare, OutsideScoresAreJoinedByRow) {
 }
 
 TEST(Compare, RefusesWhatDoesNotApply) {
-  const CompareInput input = made_up_input();
-  EXPECT_ERROR(compare(input, {.methods = {"magic"}}, {}), ErrorKind::bad_option,
-               "no method magic");
-  EXPECT_ERROR(compare(input, {.methods = {"eqodd"}, .attribute = "third"}, {}),
+  const auto compared = [](const auto& change, Index rows = 1500) {
+    CompareOptions options = made_up_options();
+    change(options);
+    return compare(made_up_rows(rows), options, {});
+  };
+  EXPECT_ERROR(compared([](CompareOptions& o) { o.methods = {"magic"}; }),
+               ErrorKind::bad_option, "no method magic");
+  EXPECT_ERROR(compared([](CompareOptions& o) {
+                 o.methods = {"eqodd"};
+                 o.attribute = "third";
+               }),
                ErrorKind::unsupported, "two values, there are 3");
-  EXPECT_ERROR(compare(input, {.attribute = "x"}, {}), ErrorKind::bad_option,
-               "x is not an attribute");
-  EXPECT_ERROR(compare(input, {.measure = "fairness"}, {}), ErrorKind::bad_option,
-               "measures: co");
-  EXPECT_ERROR(compare(made_up_input(60), {}, {}), ErrorKind::bad_data, "too few");
+  EXPECT_ERROR(compared([](CompareOptions& o) { o.attribute = "x"; }),
+               ErrorKind::bad_option, "x is not an attribute");
+  EXPECT_ERROR(compared([](CompareOptions& o) { o.measure = "fairness"; }),
+               ErrorKind::bad_option, "measures: co");
+  EXPECT_ERROR(compared([](CompareOptions&) {}, 60), ErrorKind::bad_data, "too few");
+  EXPECT_ERROR(compared([](CompareOptions& o) { o.train = made_up_rows(); }),
+               ErrorKind::bad_option, "--train needs --model");
+  EXPECT_ERROR(compared([](CompareOptions& o) {
+                 o.task.flags.attributes = std::vector<std::string>{"group", "third"};
+               }),
+               ErrorKind::bad_option, "one attribute at a time");
 }
 
 TEST(Compare, JsonHoldsTimesInTheRunAlone) {
-  const CompareReport report =
-      compare(made_up_input(600), {.methods = {"reject"}, .replicates = 50}, {});
+  const CompareReport report = compare(made_up_rows(600), with_methods({"reject"}), {});
   const std::string one = compare_json(report, {.date = "d", .seconds = 1});
   const std::string other = compare_json(report, {.date = "e", .seconds = 2});
   EXPECT_EQ(one.substr(0, one.find("\"run\"")), other.substr(0, other.find("\"run\"")));

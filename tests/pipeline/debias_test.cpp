@@ -24,7 +24,7 @@ const Interval& co(const DebiasReport& report, std::size_t contender) {
 
 TEST(Debias, TakesTheFlipGapOutAndReportsOnRowsThatNothingWasChosenOn) {
   const test::Story story = test::made_up_story();
-  const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, quick_options());
   ASSERT_TRUE(run.found());
   const DebiasReport report = run.measure(run.model());
   EXPECT_GT(co(report, 0).value, 0.1);
@@ -35,7 +35,7 @@ TEST(Debias, TakesTheFlipGapOutAndReportsOnRowsThatNothingWasChosenOn) {
 
 TEST(Debias, ControlsStandBesideTheResult) {
   const test::Story story = test::made_up_story();
-  const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, quick_options());
   const DebiasReport report = run.measure(run.model());
   std::map<std::string, const Contender*> by_name;
   for (const Contender& c : report.test) by_name[c.name] = &c;
@@ -58,7 +58,7 @@ TEST(Debias, AnAveragedColumnHasNoFlipGapAtAll) {
   options.repair = {"sex"};
   options.method = RepairMethod::average_column;
   options.max_accuracy_loss = 1;
-  const DebiasRun run(test::debias_input(model, parts), options, {});
+  const DebiasRun run = test::debias_run(model, parts, options);
   const DebiasReport report = run.measure(run.model());
   EXPECT_EQ(report.test[1].audit->find("sex")->flip->co.value, 0);
 }
@@ -69,9 +69,9 @@ TEST(Debias, TheReceiptHoldsWhatThePathForetold) {
   const test::Story story = test::made_up_story();
   DebiasOptions options = quick_options();
   options.method = RepairMethod::path;
-  const DebiasRun all(test::debias_input(story.model, story.parts), options, {});
+  const DebiasRun all = test::debias_run(story.model, story.parts, options);
   options.at.lambda = all.candidates()[3].lambda;
-  const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, options);
   const DebiasReport report = run.measure(run.model());
   const double before = co(report, 0).value, after = co(report, 1).value;
   EXPECT_LT(after, before);
@@ -84,9 +84,7 @@ TEST(Debias, TheReceiptHoldsWhatThePathForetold) {
 
 TEST(Debias, WithoutTrainingRowsTheRetrainedControlIsNullWithItsReason) {
   const test::Story story = test::made_up_story();
-  DebiasInput input = test::debias_input(story.model, story.parts);
-  input.train.reset();
-  const DebiasRun run(std::move(input), quick_options(), {});
+  const DebiasRun run = test::debias_run_without(story.model, story.parts, quick_options());
   const DebiasReport report = run.measure(run.model());
   const auto json = nlohmann::json::parse(receipt_json(report, {}));
   EXPECT_TRUE(json["controls"]["retrained_without_column"]["value"].is_null());
@@ -101,7 +99,7 @@ TEST(Debias, EveryMethodAndTermLowersTheGap) {
     DebiasOptions options = quick_options();
     options.method = parse_method(method);
     options.max_accuracy_loss = 0.1;
-    const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
+    const DebiasRun run = test::debias_run(story.model, story.parts, options);
     ASSERT_TRUE(run.found()) << method;
     EXPECT_LT(co(run.measure(run.model()), 1).value, 1e-3) << method;
   }
@@ -109,7 +107,7 @@ TEST(Debias, EveryMethodAndTermLowersTheGap) {
   options.fit = 0.5;
   options.gaps = {parse_limit("demographic_parity_soft:group=1")};
   options.max_accuracy_loss = 0.2;
-  const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, options);
   ASSERT_TRUE(run.found());
   EXPECT_LT(co(run.measure(run.model()), 1).value, co(run.measure(run.model()), 0).value);
 }
@@ -119,7 +117,7 @@ TEST(Debias, SeveralAttributesAreRepairedTogether) {
   DebiasOptions options = quick_options();
   options.repair.clear();
   options.target = parse_limit("co=.005");
-  const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, options);
   ASSERT_TRUE(run.found());
   const DebiasReport report = run.measure(run.model());
   EXPECT_EQ(report.repaired, (std::vector<std::string>{"group", "third"}));
@@ -142,7 +140,7 @@ TEST(Debias, WhatMovedIsTheFlipGapOfTheLabelsClass) {
   DebiasOptions options = quick_options();
   options.points = 4;
   options.best_effort = true;
-  const DebiasRun run(test::debias_input(model, parts), options, {});
+  const DebiasRun run = test::debias_run(model, parts, options);
   const DebiasReport report = run.measure(run.model());
   const AttributeAudit& before = *report.test[0].audit->find("third");
   const AttributeAudit& after = *report.test[1].audit->find("third");
@@ -170,7 +168,7 @@ TEST(Debias, KeepRateKeepsTheShareOfFavourableAnswers) {
   DebiasOptions options = quick_options();
   options.keep_rate = true;
   options.max_accuracy_loss = 0.1;
-  const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, options);
   ASSERT_TRUE(run.found());
   const Study study =
       make_study(story.model, story.parts.repair, story.model.task, true, {});
@@ -188,27 +186,27 @@ TEST(Debias, ATargetThatNothingMeetsFindsNoCandidate) {
   DebiasOptions options = quick_options();
   options.max_accuracy_loss = 0;  // the repair costs accuracy on these rows
   options.method = RepairMethod::average_column;
-  const DebiasRun run(test::debias_input(story.model, story.parts), options, {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, options);
   EXPECT_FALSE(run.found());
   EXPECT_EQ(run.model().theta, story.model.theta);
   options.best_effort = true;
-  EXPECT_TRUE(DebiasRun(test::debias_input(story.model, story.parts), options, {}).found());
+  EXPECT_TRUE(test::debias_run(story.model, story.parts, options).found());
 }
 
 TEST(Debias, AnAttributeThatIsNoInputIsAnError) {
   const test::Story story = test::made_up_story();
   const Model without = train_without(story.model, story.parts.train, {"group"}, {}).model;
-  EXPECT_ERROR(DebiasRun(test::debias_input(without, story.parts), quick_options(), {}),
+  EXPECT_ERROR(test::debias_run(without, story.parts, quick_options()),
                ErrorKind::attribute_not_read, "the model does not read group");
 }
 
 TEST(Debias, AtLambdaGivesTheVeryModelOfThatPoint) {
   const test::Story story = test::made_up_story();
-  const DebiasRun all(test::debias_input(story.model, story.parts), quick_options(), {});
+  const DebiasRun all = test::debias_run(story.model, story.parts, quick_options());
   for (const std::size_t at : {std::size_t{2}, std::size_t{7}}) {
     DebiasOptions options = quick_options();
     options.at.lambda = all.candidates()[at].lambda;
-    const DebiasRun one(test::debias_input(story.model, story.parts), options, {});
+    const DebiasRun one = test::debias_run(story.model, story.parts, options);
     EXPECT_EQ(one.model().theta, all.candidates()[at].theta);
     const DebiasReport report = one.measure(one.model());
     const Candidate& point = report.candidates[static_cast<std::size_t>(report.chosen)];
@@ -226,7 +224,7 @@ TEST(Debias, ParametersAndFiguresAreTheSameBitsForAnyNumberOfThreads) {
     const Exec exec{.pool = &pool, .seed = 11, .progress = nullptr};
     const Model model =
         train_model(story.parts.train, story.parts.task, "", {}, exec).model;
-    const DebiasRun run(test::debias_input(model, story.parts), quick_options(), exec);
+    const DebiasRun run = test::debias_run(model, story.parts, quick_options(), exec);
     const std::string receipt = receipt_json(run.measure(run.model()), {});
     if (first.empty()) {
       first = receipt;
@@ -289,7 +287,7 @@ TEST(Debias, ReceiptsHoldNeitherRowsNorWeights) {
   Column& third = story.parts.test.columns[2];  // a value that only three persons have
   for (auto& code : third.codes) code = std::min(code, 1);
   for (std::size_t i = 0; i < 3; ++i) third.codes[i] = 2;
-  const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, quick_options());
   const auto json = nlohmann::json::parse(receipt_json(run.measure(run.model()), {}));
   EXPECT_EQ(json["schema"], 2);
   for (const char* key : {"model", "data", "options", "chosen", "solve", "measures",

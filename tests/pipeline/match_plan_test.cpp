@@ -232,13 +232,10 @@ TEST(MatchReport, TooFewRowsAreSaid) {
 
 // ---- debias
 
-DebiasInput input_of(const Model& model, const Table& data, const Table& test) {
-  DebiasInput input;
-  input.model = model;
-  input.model_name = "model";
-  input.data = data;
-  input.test = test;
-  return input;
+DebiasRun run_matched(const Model& model, const Table& data, const Table& test,
+                      DebiasOptions options, const Exec& exec = {}) {
+  options.test = DataSource::table(test);
+  return DebiasRun(ModelInMemory(model), DataSource::table(data), options, exec);
 }
 
 DebiasOptions matched_options() {
@@ -256,9 +253,9 @@ double odds_gap(const AuditReport& report) {
 TEST(DebiasMatched, LowersTheOddsGapOfAnAttributeThatIsNotRead) {
   const Model model =
       train_model(matched_people(1500, 1, 0.5, 21), matched_task(), "", {}, {}).model;
-  const DebiasInput input =
-      input_of(model, matched_people(2500, 1, 0.5, 22), matched_people(2000, 1, 0.5, 23));
-  const DebiasRun run(input, matched_options(), {});
+  const Table data = matched_people(2500, 1, 0.5, 22);
+  const Table test = matched_people(2000, 1, 0.5, 23);
+  const DebiasRun run = run_matched(model, data, test, matched_options());
   ASSERT_TRUE(run.found());
   const DebiasReport report = run.measure(run.model());
   EXPECT_EQ(report.measure, "equalized_odds_soft");
@@ -274,22 +271,23 @@ TEST(DebiasMatched, LowersTheOddsGapOfAnAttributeThatIsNotRead) {
   DebiasOptions at = matched_options();
   at.at.gamma = run.candidates()[8].gamma;
   at.at.mu = run.candidates()[8].mu;
-  EXPECT_EQ(DebiasRun(input, at, {}).model().theta, run.candidates()[8].theta);
+  EXPECT_EQ(run_matched(model, data, test, at).model().theta, run.candidates()[8].theta);
   EXPECT_EQ(to_string(parse_at("gamma=10,mu=0.5")), "gamma=10,mu=0.5");
 }
 
 TEST(DebiasMatched, WhatDoesNotFitIsAnError) {
   const Model model =
       train_model(matched_people(800, 1, 0.5, 24), matched_task(), "", {}, {}).model;
-  const DebiasInput input =
-      input_of(model, matched_people(800, 1, 0.5, 25), matched_people(500, 1, 0.5, 26));
+  const Table data = matched_people(800, 1, 0.5, 25);
+  const Table test = matched_people(500, 1, 0.5, 26);
   DebiasOptions options = matched_options();
   options.method = RepairMethod::step;
-  EXPECT_ERROR(DebiasRun(input, options, {}), ErrorKind::bad_option,
+  EXPECT_ERROR(run_matched(model, data, test, options), ErrorKind::bad_option,
                "solve on matched pairs");
   options = matched_options();
   options.target = parse_limit("co=.01");
-  EXPECT_ERROR(DebiasRun(input, options, {}), ErrorKind::bad_option, "equalized_odds_soft");
+  EXPECT_ERROR(run_matched(model, data, test, options), ErrorKind::bad_option,
+               "equalized_odds_soft");
 }
 
 // Adult without its column sex: the gap of the odds falls on unseen rows.
@@ -304,8 +302,8 @@ TEST(DebiasMatchedSlow, AdultWithoutSex) {
   model.task =
       merge(model.task, {.attributes = std::vector<std::string>{"sex"}, .pairs = "match"});
   ThreadPool pool;
-  const DebiasRun run(input_of(model, parts.repair, parts.test), matched_options(),
-                      {.pool = &pool});
+  const DebiasRun run =
+      run_matched(model, parts.repair, parts.test, matched_options(), {.pool = &pool});
   ASSERT_TRUE(run.found());
   const DebiasReport report = run.measure(run.model());
   const auto gap = [&](std::size_t at) {

@@ -42,8 +42,8 @@ double group_gap(const DebiasReport& report, std::size_t contender) {
 
 TEST(DebiasNetwork, AllLayersLoseTheFlipGapByEitherOptimizer) {
   for (const char* optimizer : {"lm", "adam"}) {
-    const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
-                        network_options(3, parse_optimizer(optimizer)), {});
+    const DebiasRun run = test::debias_run(network_story().model, network_story().parts,
+                                           network_options(3, parse_optimizer(optimizer)));
     ASSERT_TRUE(run.found()) << optimizer;
     const DebiasReport report = run.measure(run.model());
     EXPECT_GT(group_gap(report, 0), 0.1);
@@ -63,8 +63,8 @@ TEST(DebiasNetwork, AllLayersLoseTheFlipGapByEitherOptimizer) {
 }
 
 TEST(DebiasNetwork, LayersBelowAreHeld) {
-  const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
-                      network_options(2, NetworkOptimizer::lm), {});
+  const DebiasRun run = test::debias_run(network_story().model, network_story().parts,
+                                         network_options(2, NetworkOptimizer::lm));
   ASSERT_TRUE(run.found());
   const Vector &before = network_story().model.theta, &after = run.model().theta;
   ASSERT_EQ(before.size(), after.size());
@@ -83,8 +83,8 @@ TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
       options.hessian = parse_hessian(hessian);
       options.best_effort = true;
       options.newton.rows = std::string(method) == "step" ? 0 : 50;
-      const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
-                          options, {});
+      const DebiasRun run =
+          test::debias_run(network_story().model, network_story().parts, options);
       ASSERT_FALSE(run.candidates().empty());
       for (const Candidate& point : run.candidates()) EXPECT_TRUE(point.theta.allFinite());
       EXPECT_TRUE(run.found());
@@ -95,21 +95,19 @@ TEST(DebiasNetwork, NewtonStepsWorkOnLayers) {
 
 TEST(DebiasNetwork, APointCanBeTakenByItsLambda) {
   DebiasOptions options = network_options(3, NetworkOptimizer::adam);
-  const DebiasRun run(test::debias_input(network_story().model, network_story().parts),
-                      options, {});
+  const DebiasRun run =
+      test::debias_run(network_story().model, network_story().parts, options);
   const Candidate& wanted = run.candidates()[1];
   options.at.lambda = wanted.lambda;
-  const DebiasRun again(test::debias_input(network_story().model, network_story().parts),
-                        options, {});
+  const DebiasRun again =
+      test::debias_run(network_story().model, network_story().parts, options);
   ASSERT_TRUE(again.found());
   EXPECT_EQ(again.model().theta, wanted.theta);
 }
 
 TEST(DebiasNetwork, SaysWhatIsWrong) {
   const auto run = [](const DebiasOptions& options) {
-    return DebiasRun(test::debias_input(network_story().model, network_story().parts),
-                     options, {})
-        .found();
+    return test::debias_run(network_story().model, network_story().parts, options).found();
   };
   EXPECT_ERROR(run(network_options(4, NetworkOptimizer::automatic)), ErrorKind::bad_option,
                "the model has 3");

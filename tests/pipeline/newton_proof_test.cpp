@@ -32,7 +32,7 @@ TEST(NewtonProofSlow, AsPrintedDestroysTheModelAndAutoKeepsTheRule) {
     options.method = parse_method(method);
     options.repair = {"sex"};
     options.audit.replicates = 100;
-    const DebiasRun chosen(test::debias_input(story.model, story.parts), options, exec);
+    const DebiasRun chosen = test::debias_run(story.model, story.parts, options, exec);
     ASSERT_TRUE(chosen.found()) << method;
     const DebiasReport report = chosen.measure(chosen.model());
     const Candidate& taken = report.candidates[static_cast<std::size_t>(report.chosen)];
@@ -42,7 +42,7 @@ TEST(NewtonProofSlow, AsPrintedDestroysTheModelAndAutoKeepsTheRule) {
     RecordProperty(method + "_gap", std::to_string(taken.bias_change[0].value));
     options.newton.scale = parse_scale("as-printed");
     if (method != "step") options.newton.rows = 100;
-    const DebiasRun printed(test::debias_input(story.model, story.parts), options, exec);
+    const DebiasRun printed = test::debias_run(story.model, story.parts, options, exec);
     EXPECT_FALSE(printed.found()) << method;
     const double change = printed.candidates()[0].accuracy_change.value;
     EXPECT_LT(change, method == "step" ? -0.2 : -0.05) << method;

@@ -23,7 +23,7 @@ DebiasOptions newton_options(const std::string& method) {
 
 DebiasRun run_newton(const test::Story& story, const DebiasOptions& options,
                      const Exec& exec = {}) {
-  return DebiasRun(test::debias_input(story.model, story.parts), options, exec);
+  return test::debias_run(story.model, story.parts, options, exec);
 }
 
 const char* const kNewtonMethods[] = {"step", "remove", "replace"};
@@ -97,9 +97,8 @@ TEST(DebiasNewton, AtTakesTheVeryModelOfThatPoint) {
 
 TEST(DebiasNewton, HessianOfTheEditPartIsDampedAndNeedsNoTrainingRows) {
   const test::Story story = test::made_up_story();
-  DebiasInput input = test::debias_input(story.model, story.parts);
-  input.train.reset();
-  const DebiasRun run(std::move(input), newton_options("step"), {});
+  const DebiasRun run =
+      test::debias_run_without(story.model, story.parts, newton_options("step"));
   ASSERT_TRUE(run.found());
   const DebiasReport report = run.measure(run.model());
   EXPECT_EQ(report.hessian_source, "edit pairs");
@@ -151,9 +150,7 @@ TEST(DebiasNewton, WeightsOfTrainingRowsCount) {
 TEST(DebiasNewton, ErrorsNameWhatIsMissing) {
   const test::Story story = test::made_up_story();
   for (const std::string method : {"remove", "replace"}) {
-    DebiasInput input = test::debias_input(story.model, story.parts);
-    input.train.reset();
-    EXPECT_ERROR(DebiasRun(std::move(input), newton_options(method), {}),
+    EXPECT_ERROR(test::debias_run_without(story.model, story.parts, newton_options(method)),
                  ErrorKind::bad_option,
                  "method " + method + " takes rows out of the training rows");
   }

@@ -23,7 +23,7 @@ void reaches_the_target(const Table& table, Task task, const std::string& attrib
     options.target = parse_limit("co=.0005");
     options.audit.replicates = 200;
     options.audit.intersections = false;
-    const DebiasRun run(test::debias_input(model, parts), options, exec);
+    const DebiasRun run = test::debias_run(model, parts, options, exec);
     ASSERT_TRUE(run.found()) << "seed " << seed;
     const DebiasReport report = run.measure(run.model());
     const AuditReport& after = *report.test[1].audit;

@@ -106,14 +106,24 @@ inline Story made_up_story() {
   return story;
 }
 
-inline DebiasInput debias_input(const Model& model, const Parts& parts) {
-  DebiasInput input;
-  input.model = model;
-  input.model_name = "model";
-  input.data = parts.repair;
-  input.train = parts.train;
-  input.test = parts.test;
-  return input;
+inline DebiasOptions with_rows(DebiasOptions options, const Parts& parts) {
+  options.train = DataSource::table(parts.train);
+  options.test = DataSource::table(parts.test);
+  return options;
+}
+
+inline DebiasRun debias_run(const Model& model, const Parts& parts,
+                            const DebiasOptions& options, const Exec& exec = {}) {
+  return DebiasRun(ModelInMemory(model), DataSource::table(parts.repair),
+                   with_rows(options, parts), exec);
+}
+
+// Without training rows.
+inline DebiasRun debias_run_without(const Model& model, const Parts& parts,
+                                    const DebiasOptions& options) {
+  DebiasOptions rows = with_rows(options, parts);
+  rows.train.reset();
+  return DebiasRun(ModelInMemory(model), DataSource::table(parts.repair), rows, {});
 }
 
 }  // namespace fmd::test

@@ -14,7 +14,7 @@
 #include "fmd/pipeline/debias.h"
 #include "fmd/pipeline/explain.h"
 #include "fmd/pipeline/read.h"
-#include "fmd/pipeline/save_debias.h"
+#include "fmd/pipeline/receipt.h"
 #include "fmd/pipeline/scan.h"
 #include "fmd/pipeline/study_stream.h"
 #include "fmd/pipeline/verify.h"
@@ -92,18 +92,11 @@ inline ExplainReport drive_explain(const Model& model, const DriveTables& tables
       .report;
 }
 
-inline DebiasInput drive_input(const Model& model, const DriveTables& tables) {
-  DebiasInput input;
-  input.model = model;
-  input.model_name = "model";
-  input.data = tables.repair;
-  input.train = tables.train;
-  input.test = tables.test;
-  return input;
-}
-
-inline DebiasOptions drive_options(const std::string& attribute) {
+inline DebiasOptions drive_options(const DriveTables& tables,
+                                   const std::string& attribute) {
   DebiasOptions options;
+  options.train = DataSource::table(tables.train);
+  options.test = DataSource::table(tables.test);
   options.repair = {attribute};
   options.points = 8;
   options.max_accuracy_loss = 0.05;
@@ -115,42 +108,38 @@ inline DebiasOptions drive_options(const std::string& attribute) {
 // cannot.
 inline void drive_methods(const Model& model, const DriveTables& tables,
                           const std::string& attribute, const Exec& exec) {
+  const DataSource data = DataSource::table(tables.repair);
   for (const RepairMethod method :
        {RepairMethod::solve, RepairMethod::path, RepairMethod::step, RepairMethod::remove,
         RepairMethod::replace}) {
     SCOPED_TRACE(to_string(method));
-    DebiasOptions options = drive_options(attribute);
+    DebiasOptions options = drive_options(tables, attribute);
     options.method = method;
     options.max_accuracy_loss = 0.1;
     options.best_effort = true;
-    const DebiasRun run(drive_input(model, tables), options, exec);
-    EXPECT_TRUE(run.found());
-    const DebiasReport report = run.measure(run.model());
+    const Repair repair = debias(ModelInMemory(model), data, options, exec);
+    EXPECT_TRUE(repair.found());
+    const DebiasReport& report = repair.report;
     const auto gap = [&](std::size_t contender) {
       return report.holdout[contender].audit->find(attribute)->flip->co.value;
     };
     EXPECT_LT(gap(1), gap(0));
   }
-  DebiasOptions averaged = drive_options(attribute);
+  DebiasOptions averaged = drive_options(tables, attribute);
   averaged.method = RepairMethod::average_column;
   if (model.backbone->columns() == nullptr) {
-    EXPECT_ERROR(DebiasRun(drive_input(model, tables), averaged, exec),
-                 ErrorKind::unsupported, "average-column");
+    EXPECT_ERROR(debias(ModelInMemory(model), data, averaged, exec), ErrorKind::unsupported,
+                 "average-column");
   }
 }
 
 // Controls, our methods and the rivals on one model.
 inline CompareReport drive_compare(const Model& model, const DriveTables& tables,
                                    const Exec& exec) {
-  CompareInput input;
-  input.data = tables.train;
-  input.model = model;
-  input.model_name = "model";
-  input.train = tables.repair;
-  input.task = model.task;
   CompareOptions options;
+  options.train = DataSource::table(tables.repair);
   options.replicates = 50;
-  return compare(input, options, exec);
+  return compare(ModelInMemory(model), DataSource::table(tables.train), options, exec);
 }
 
 // Nothing but memory: what a live object goes through. Verify is the repair a second time,
@@ -162,15 +151,15 @@ inline Driven drive(const ModelSource& source, const DriveTables& tables,
   driven.audit = drive_audit(model, tables.test, exec);
   driven.explained = drive_explain(model, tables, attribute, exec);
   const auto repair = [&] {
-    return std::make_unique<DebiasRun>(drive_input(model, tables), drive_options(attribute),
-                                       exec);
+    return debias(source, DataSource::table(tables.repair),
+                  drive_options(tables, attribute), exec);
   };
-  const auto run = repair();
-  EXPECT_TRUE(run->found());
-  driven.theta = run->model().theta;
+  Repair repaired = repair();
+  EXPECT_TRUE(repaired.found());
+  driven.theta = repaired.theta;
   const auto after = source.with_theta(driven.theta);
-  driven.repaired = run->measure(after->model());
-  EXPECT_EQ(repair()->model().theta, driven.theta) << "verify: the same repair again";
+  driven.repaired = std::move(repaired.report);
+  EXPECT_EQ(repair().theta, driven.theta) << "verify: the same repair again";
   const auto undone = after->with_theta(model.theta);
   EXPECT_EQ(drive_audit(undone->model(), tables.test, exec).accuracy.value,
             driven.audit.accuracy.value);
@@ -183,7 +172,8 @@ inline DriveTables drive_files(const Model& model, const DriveTables& tables,
   DriveTables read{.train = {}, .repair = {}, .test = {}, .complete = tables.complete};
   const auto pass = [&](const Table& table, const char* name) {
     write_text(folder / name, to_csv(table));
-    Table back = read_for(model, model.task, (folder / name).string(), {}, {});
+    Table back =
+        read_for(model, model.task, DataSource::file((folder / name).string()), {});
     if (tables.complete) tables.complete(back);
     return back;
   };
@@ -206,17 +196,19 @@ inline Driven drive_file(const std::filesystem::path& path, const ModelFormats& 
   Driven driven;
   driven.audit = drive_audit(model, tables.test, exec);
   driven.explained = drive_explain(model, tables, attribute, exec);
-  DebiasInput input = drive_input(model, tables);
-  input.data_sha256 = hex(sha256_file(tables.repair.source));
-  input.train_sha256 = hex(sha256_file(tables.train.source));
-  input.test_sha256 = hex(sha256_file(tables.test.source));
-  const DebiasRun run(std::move(input), drive_options(attribute), exec);
-  EXPECT_TRUE(run.found());
-  SaveOptions save;
-  save.formats = formats;
+  const auto rows = [](const Table& table) {
+    return DataSource::table(table, hex(sha256_file(table.source)));
+  };
+  DebiasOptions options = drive_options(tables, attribute);
+  options.train = rows(tables.train);
+  options.test = rows(tables.test);
   const DebiasFiles names(folder / "out");
-  driven.repaired = save_debias(run, *original, names.out, save);
-  driven.theta = run.model().theta;
+  options.save.out = names.out;
+  options.save.formats = formats;
+  Repair repair = debias(*original, rows(tables.repair), options, exec);
+  EXPECT_TRUE(repair.found());
+  driven.repaired = std::move(repair.report);
+  driven.theta = repair.theta;
 
   VerifyOptions check;
   check.formats = formats;

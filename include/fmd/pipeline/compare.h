@@ -6,9 +6,9 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/core/fields.h"
-#include "fmd/data/table.h"
-#include "fmd/data/task.h"
-#include "fmd/model/model.h"
+#include "fmd/formats/model_source.h"
+#include "fmd/pipeline/read.h"
+#include "fmd/pipeline/source.h"
 #include "fmd/report/compare_report.h"
 
 namespace fmd {
@@ -16,6 +16,16 @@ namespace fmd {
 // Every method on the same table. All have the same rows to train and edit on, choose by
 // the same rule on the same hold-out, and are reported on the same test rows. Nothing is
 // chosen on the test rows.
+
+// Scores of a method that is not ours. Column row = number of the row in DATA, from 1; or
+// as many rows as DATA has, in its order. p or p_<class> as `fmd predict` writes them.
+struct OutsideScores {
+  std::string name;
+  DataSource scores;
+  // Scores of the rows that `fmd pairs DATA --flip A` made, with its columns fmd_row and
+  // fmd_to. None: the flip gap is not known.
+  std::optional<DataSource> pairs = {};
+};
 
 struct CompareOptions {
   std::vector<std::string> methods = {};  // see compare_methods(); empty = all that apply
@@ -30,43 +40,24 @@ struct CompareOptions {
   std::string parts = "";
   double confidence = 0.95;
   Index replicates = 1000;
+  TaskChanges task = {};  // of the model's task; an attribute that its flags name is meant
+  std::optional<DataSource> train = {};  // the rows that the model was trained on
+  std::vector<OutsideScores> outside = {};
 };
 
-// Every field. The list points into `options`.
+// Every field that a flag sets. The list points into `options`.
 [[nodiscard]] std::vector<OptionField> fields(CompareOptions& options);
-
-// Scores of a method that is not ours. Column row = number of the row in DATA, from 1; or
-// as many rows as DATA has, in its order. p or p_<class> as `fmd predict` writes them.
-struct OutsideScores {
-  std::string name;
-  Table scores;
-  // Scores of the rows that `fmd pairs DATA --flip A` made, with its columns fmd_row and
-  // fmd_to. None: the flip gap is not known.
-  std::optional<Table> pairs = {};
-};
-
-struct CompareInput {
-  Table data;
-  std::string data_sha256;
-  std::optional<Model> model;  // none: a logistic regression is trained on the train part
-  std::string model_name, model_sha256;
-  std::optional<Table> train;  // the rows that the model was trained on
-  Task task;                   // the model's, or the one to train for; classes known
-  std::vector<OutsideScores> outside;
-};
 
 // Names of all methods, in the order of the report: controls, those of fmd debias, rivals.
 [[nodiscard]] std::vector<std::string> compare_methods();
 
-// Which part each row is in: "train", "edit", "holdout" or "test"; "" = none.
-[[nodiscard]] std::vector<std::string> compare_parts(const CompareInput& input,
-                                                     const CompareOptions& options,
-                                                     std::uint64_t seed);
-
-// Throws Error(bad_option: no such method, measure, attribute or part; unsupported: a
-// method that was asked for does not apply; bad_data: a part has too few rows, or scores
-// lack a row), and what reading, encoding and training throw.
-[[nodiscard]] CompareReport compare(const CompareInput& input,
+// Repairs of `model` on parts of `data`. Throws Error(bad_option: no such method, measure,
+// attribute or part; unsupported: a method that was asked for does not apply; bad_data: a
+// part has too few rows, or scores lack a row), and what reading and encoding throw.
+[[nodiscard]] CompareReport compare(const ModelSource& model, const DataSource& data,
                                     const CompareOptions& options, const Exec& exec);
+// The same for a logistic regression that is trained on a part of `data`.
+[[nodiscard]] CompareReport compare(const DataSource& data, const CompareOptions& options,
+                                    const Exec& exec);
 
 }  // namespace fmd

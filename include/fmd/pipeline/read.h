@@ -32,17 +32,15 @@ struct TaskChanges {
                                const std::filesystem::path& data_folder,
                                const Exec& exec = {});
 
-// Adds the tensors that the task's [[inputs]] name, one entry for each row. A * in the name
+// Adds the tensors that the task's [[inputs]] name and the table does not have yet, one
+// entry for each row. A * in the name
 // of a tensor's file is the name of the data without its ending.
 void add_tensors(const Model& model, const Task& task, const std::string& name,
                  Table& table);
 
 // A table with the kinds of columns that the model and the task know, the groups joined and
-// the tensors added. Throws what reading throws; Error(bad_option) for groups without a
-// key.
-[[nodiscard]] Table read_for(const Model& model, const Task& task, const std::string& name,
-                             const GroupsFile& groups,
-                             const std::filesystem::path& data_folder,
+// the tensors added. Throws what reading throws.
+[[nodiscard]] Table read_for(const Model& model, const Task& task, const DataSource& data,
                              const Exec& exec = {});
 
 }  // namespace fmd

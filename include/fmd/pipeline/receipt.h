@@ -7,8 +7,8 @@
 
 namespace fmd {
 
-// Names of the files that a repair leaves: OUT and those beside it. save_debias()
-// (pipeline/save_debias.h) writes them; receipt_json() (report/debias_report.h) says what
+// Names of the files that a repair leaves: OUT and those beside it. debias()
+// (pipeline/debias.h) writes them; receipt_json() (report/debias_report.h) says what
 // is in the receipt.
 struct DebiasFiles {
   std::filesystem::path out, receipt, undo, path, path_tensors, rows;

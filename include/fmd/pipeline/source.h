@@ -24,7 +24,8 @@ class DataSource {
   // A file that TableStream opens, a file of features (see FeaturesFile), or a data set by
   // name ("data:adult", "data:adult/test") from `folder`. Nothing is opened yet.
   [[nodiscard]] static DataSource file(std::string name, std::filesystem::path folder = {});
-  [[nodiscard]] static DataSource table(Table table);
+  // sha256: of the file that the table was read from; empty where there is none.
+  [[nodiscard]] static DataSource table(Table table, std::string sha256 = {});
   // Takes the stream over and reads it to its end: an Arrow stream can be read once, and
   // rows are often looked at twice. Throws what ArrowBatches throws.
   [[nodiscard]] static DataSource arrow(ArrowArrayStream* stream, std::string name);
@@ -33,6 +34,7 @@ class DataSource {
   [[nodiscard]] DataSource joined(GroupsFile groups) const;
 
   [[nodiscard]] const std::string& name() const { return name_; }  // as it was given
+  [[nodiscard]] const GroupsFile& groups() const { return groups_; }
   [[nodiscard]] std::string sha256() const;    // of the file; empty where there is none
   [[nodiscard]] std::uintmax_t bytes() const;  // of the file; 0 where there is none
   [[nodiscard]] bool is_features() const;      // a file of features
@@ -52,6 +54,7 @@ class DataSource {
   std::string name_;
   std::filesystem::path folder_;
   GroupsFile groups_;
+  std::string sha256_;  // of a table in memory
   std::shared_ptr<const Table> table_;
   std::shared_ptr<const ArrowBatches> arrow_;
 };

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "fmd/core/exec.h"
 #include "fmd/data/columns.h"
 #include "fmd/data/table.h"
 #include "fmd/data/task.h"
+#include "fmd/pipeline/source.h"
 
 namespace fmd {
 
@@ -24,13 +24,13 @@ struct TrainingDataOptions {
   Unseen unseen = Unseen::error;  // unless the task says something else
 };
 
-// Reads a table by its name ("x.csv", "data:adult") and finds its task: what is known of a
-// data set by name, then task.toml, then flags. The classes come from the table. Throws
+// Reads a table and finds its task: what is known of a data set by name, then task.toml,
+// then flags. The classes come from the table. Throws
 // what reading and settle_columns() throw, and Error(bad_option) without a label.
-[[nodiscard]] TrainingData read_training(const std::string& name, const TaskOverrides& file,
+[[nodiscard]] TrainingData read_training(const DataSource& source,
+                                         const TaskOverrides& file,
                                          const TaskOverrides& flags,
                                          const TrainingDataOptions& options,
-                                         const std::filesystem::path& data_folder,
                                          const Exec& exec);
 
 }  // namespace fmd

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fmd/core/types.h"
+#include "fmd/data/columns.h"
 #include "fmd/data/task.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/debias_report.h"
@@ -55,6 +56,9 @@ struct CompareReport {
   double confidence = 0.95;
   Index replicates = 0;
   std::vector<ComparePart> parts;
+  // Of every row of DATA: "train", "edit", "holdout" or "test"; "" = none.
+  std::vector<std::string> part_of_row;
+  ColumnsReport columns;  // of DATA, where a model was trained on it
   std::vector<ComparedMethod> methods;
   std::uint64_t seed = 0;
 };
