@@ -192,7 +192,7 @@ class Killed(unittest.TestCase):
             "split": ("split", "rows.csv", "--parts", "a=.5,b=.3,c=.2", "-o", "w"),
         }
         for name, args in commands.items():
-            targets = ("a.csv", "b.csv", "c.csv") if name == "split" else ("a",)
+            targets = {"split": ("a.csv", "b.csv", "c.csv"), "train": ("a.rows", "a")}.get(name, ("a",))
             with self.subTest(name):
                 self.kill_command(name, args, targets, made)
             self.back_to("start")
