@@ -79,9 +79,10 @@ int run_compare(const CompareArgs& args) {
   options.outside = outside_scores(args);
   if (!args.train.empty()) options.train = data_source(args.train, args.groups);
   const DataSource data = data_source(args.data, args.groups);
-  const CompareReport report = args.model.empty() ? compare(data, options, session.exec())
-                                                  : compare(*open_file(args.common, args.model),
-                                                            data, options, session.exec());
+  const CompareReport report =
+      args.model.empty()
+          ? compare(data, options, session.exec())
+          : compare(*open_file(args.common, args.model), data, options, session.exec());
   fmt::print(stderr, "{}", warning_lines(report.columns));
   const RunNote note{.date = now_utc(),
                      .seconds = session.seconds(),

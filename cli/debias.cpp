@@ -36,14 +36,13 @@ int run_debias(const DebiasArgs& args) {
   options.train = rows(args.train);
   options.test = rows(args.test);
   options.task = task_changes(args.common, args.flags);
-  const DebiasFiles names(args.out);
-  if (!args.sign.empty()) {
-    require_signing(args.sign);
-    OutputFiles({.force = args.force}).reserve(signature_of(names.receipt));
-  }
   const auto model = open_file(args.common, args.model);
   options.layers = parse_layers(args.layers, model->model());
   options.save = {.out = args.out, .force = args.force, .date = now_utc()};
+  const std::filesystem::path receipt = DebiasFiles(args.out).receipt;
+  require_signing(args.sign);
+  OutputFiles signature({.force = args.force});
+  if (!args.sign.empty()) signature.reserve(signature_of(receipt));
   options.save.ledger =
       note_look(args.ledger, "debias", args.test.empty() ? args.data : args.test,
                 args.model, session.exec());
@@ -54,12 +53,12 @@ int run_debias(const DebiasArgs& args) {
     print(args.common.json ? receipt_json(report, repair.run) : screen(sheet_of(report)));
     return 1;
   }
-  if (!args.sign.empty()) sign_file(names.receipt, args.sign, args.force);
+  if (!args.sign.empty()) sign_file(receipt, args.sign, args.force);
   if (report.optimistic)
     say("fmd: warning: rows were used in training or stand in two of the tables, so the "
         "figures look better than they are (optimistic and overlaps in the receipt)");
   if (args.common.json) {
-    print(std::string(FileView::open(DebiasFiles(args.out).receipt).text()));
+    print(std::string(FileView::open(receipt).text()));
   } else {
     print(screen(sheet_of(report)));
     print(

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/signature.h"
 #include "fmd/core/error.h"
+#include "fmd/pipeline/verify_audit.h"
 
 namespace fmd::cli {
 namespace {
@@ -22,7 +23,12 @@ int run_verify(const VerifyArgs& args) {
   if (args.signer.allowed.empty() != args.signer.name.empty())
     throw Error(ErrorKind::bad_option, "verify: --allowed-signers and --signer go together",
                 "--allowed-signers FILE --signer NAME, where FILE has a line \"NAME KEY\"");
-  VerifyReport report = verify(args.receipt, options, session.exec());
+  const bool audited = is_audit(args.receipt);
+  if (!audited && !options.model.empty())
+    throw Error(ErrorKind::bad_option, "verify: --model is for audits",
+                "OUT stands beside its receipt: leave --model out");
+  VerifyReport report = audited ? verify_audit(args.receipt, options, session.exec())
+                                : verify(args.receipt, options, session.exec());
   if (!args.signer.allowed.empty() || std::filesystem::exists(signature_of(args.receipt)))
     report.checks.push_back(check_signature(args.receipt, args.signer));
   print(args.common.json ? to_json(report) : screen(sheet_of(report)));
@@ -34,14 +40,16 @@ int run_verify(const VerifyArgs& args) {
 void add_verify(CLI::App& app) {
   auto args = std::make_shared<VerifyArgs>();
   auto& o = args->options;
-  auto* cmd = app.add_subcommand("verify", "Recompute what a receipt claims");
+  auto* cmd = app.add_subcommand("verify", "Recompute what a receipt or an audit claims");
   cmd->add_option("receipt", args->receipt,
-                  "OUT.receipt.json, with OUT and OUT.undo beside it")
+                  "OUT.receipt.json, with OUT and OUT.undo beside it; or the JSON of an "
+                  "audit")
       ->required();
   cmd->add_option(
          "--data", o.data,
          "A table of the repair that is not found under its recorded name; may be repeated")
       ->allow_extra_args(false);
+  cmd->add_option("--model", o.model, "The model of an audit, if it is elsewhere");
   cmd->add_option("--train", o.train, "The training rows of the repair");
   cmd->add_option("--test", o.test, "The test rows of the repair");
   cmd->add_option("--tolerance", o.tolerance,
@@ -62,6 +70,7 @@ checked agrees; 1: something differs; 3: only checksums could be checked.
 
 Examples
   fmd verify repaired.safetensors.receipt.json
+  fmd verify audit.json --model income.safetensors --data test.csv
   fmd verify repaired.safetensors.receipt.json --data repair.csv --train train.csv --test test.csv)");
   on_run(*cmd, [args] { return run_verify(*args); });
 }

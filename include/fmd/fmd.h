@@ -143,6 +143,7 @@
 #include "fmd/pipeline/train_model.h"
 #include "fmd/pipeline/training_data.h"
 #include "fmd/pipeline/verify.h"
+#include "fmd/pipeline/verify_audit.h"
 #include "fmd/repair/candidates.h"
 #include "fmd/repair/choice.h"
 #include "fmd/repair/controls.h"

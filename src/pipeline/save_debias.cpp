@@ -36,7 +36,8 @@ Bytes path_tensors(const DebiasReport& report) {
   return file.write();
 }
 
-void reserve(const DebiasFiles& names, OutputFiles& files) {
+void reserve(const DebiasFiles& names, const ModelFile& original, OutputFiles& files) {
+  if (!original.model().note.row_hashes.empty()) files.reserve(names.rows);
   for (const auto* path :
        {&names.path_tensors, &names.path, &names.undo, &names.receipt, &names.out})
     files.reserve(*path);
@@ -53,16 +54,14 @@ void require_writable(const ModelFile& original, const SaveOptions& options) {
                 "a model is never overwritten: write to another name");
   }
   OutputFiles check({.force = options.force});
-  reserve(DebiasFiles(options.out), check);
+  reserve(DebiasFiles(options.out), original, check);
 }
 
 DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
                          const SaveOptions& options, const std::function<RunNote()>& note) {
   const DebiasFiles names(options.out);
   OutputFiles files({.force = options.force});
-  reserve(names, files);
-  const std::vector<std::uint64_t>& rows = original.model().note.row_hashes;
-  if (!rows.empty()) files.reserve(names.rows);
+  reserve(names, original, files);
 
   // OUT is written first and renamed last: the figures are measured on the file after it
   // was read back.
@@ -79,7 +78,8 @@ DebiasReport save_debias(const DebiasRun& run, const ModelFile& original,
           {file.name, file.before ? hex(*file.before) : "", hex(file.after)});
   files.write(names.path_tensors, path_tensors(report));
   files.write(names.path, path_json(report));
-  if (!rows.empty()) files.write(names.rows, rows_bytes(rows));
+  if (const auto& rows = original.model().note.row_hashes; !rows.empty())
+    files.write(names.rows, rows_bytes(rows));
   files.write(names.undo, undo_bytes(written.undo));
   files.write(names.receipt, receipt_json(report, note()));
   files.commit();

@@ -137,10 +137,10 @@ class Figures {
 
   // Everything again, from the recorded options and seed.
   void repeat() {
-    const DataSource data = read_rows();
     const FoundFile* test = find_role(files_, "test");
     const bool test_missing = test != nullptr && !test->usable;
     try {
+      const DataSource data = read_rows();
       const DebiasRun run(ModelInMemory(before_), data, options_, exec_);
       compare_parameters(run);
       const Json now = expected(run.measure(after_));

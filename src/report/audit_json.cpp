@@ -262,6 +262,7 @@ std::string to_json(const AuditReport& full) {
       report.intervals == Bootstrap::bca ? "bca" : "percentile";  // of what is resampled
   json["permutations"] = report.permutations;  // of the p-values of group gaps
   json["seed"] = report.seed;
+  if (report.include_rows) json["include_rows"] = true;
   if (report.weighted) json["weight"] = report.task.weight;
   json.update(figures_of(report, true));
   if (!report.accuracy.defined())

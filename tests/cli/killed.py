@@ -18,7 +18,7 @@ import unittest
 
 FMD = FAULTY = ""
 LEAST_KILLS = 100
-SIDES = (".receipt.json", ".undo", ".path.json", ".path.safetensors")
+SIDES = (".receipt.json", ".undo", ".path.json", ".path.safetensors", ".rows")
 TABLE = "age,sex,job,approved\n" + "".join(
     f"{20 + i % 40},{'FM'[i % 2]},{['cook', 'clerk', 'baker'][i % 3]},{['no', 'yes'][(i * 7 + i // 5) % 3 == 0]}\n"
     for i in range(300))
@@ -102,7 +102,7 @@ class Killed(unittest.TestCase):
         self.assertEqual(strays, [], "files of the killed run are left")
 
     def assert_whole(self, files, expected):
-        """The five files of one repair that fit each other; expected: the bytes that no clock changes."""
+        """The six files of one repair that fit each other; expected: the bytes that no clock changes."""
         self.assertEqual(set(files), {"out", *("out" + s for s in SIDES)})
         for name in ("out", "out.undo", "out.path.safetensors", "out.path.json"):
             self.assertEqual(files[name], expected[name], name)
@@ -192,7 +192,7 @@ class Killed(unittest.TestCase):
             "split": ("split", "rows.csv", "--parts", "a=.5,b=.3,c=.2", "-o", "w"),
         }
         for name, args in commands.items():
-            targets = ("a.csv", "b.csv", "c.csv") if name == "split" else ("a",)
+            targets = {"split": ("a.csv", "b.csv", "c.csv"), "train": ("a.rows", "a")}.get(name, ("a",))
             with self.subTest(name):
                 self.kill_command(name, args, targets, made)
             self.back_to("start")

@@ -244,7 +244,7 @@ const OverlapNote& overlap_of(const DebiasReport& report, const std::string& rol
 
 TEST(Debias, TablesThatShareNoRowsAreNotOptimistic) {
   const test::Story story = test::made_up_story();
-  const DebiasRun run(test::debias_input(story.model, story.parts), quick_options(), {});
+  const DebiasRun run = test::debias_run(story.model, story.parts, quick_options());
   const DebiasReport report = run.measure(run.model());
   EXPECT_EQ(report.overlaps.size(), 3U);  // data, train and test, each with each
   for (const OverlapNote& note : report.overlaps)
@@ -255,20 +255,20 @@ TEST(Debias, TablesThatShareNoRowsAreNotOptimistic) {
 // DATA as the test rows, or a part of them: the figures are of rows that the edit saw.
 TEST(Debias, RowsOfTheTestThatAreInDataAreSaidAndMakeItOptimistic) {
   const test::Story story = test::made_up_story();
-  DebiasInput same = test::debias_input(story.model, story.parts);
-  same.test = same.data;
-  const DebiasRun whole(std::move(same), quick_options(), {});
+  test::Parts same = story.parts;
+  same.test = same.repair;
+  const DebiasRun whole = test::debias_run(story.model, same, quick_options());
   const DebiasReport twice = whole.measure(whole.model());
   EXPECT_TRUE(overlap_of(twice, "test", "data").rows.same_set);
   EXPECT_TRUE(twice.optimistic);
   EXPECT_NE(screen(sheet_of(twice)).find("test and data are the same rows"),
             std::string::npos);
 
-  DebiasInput some = test::debias_input(story.model, story.parts);
+  test::Parts some = story.parts;
   std::vector<Index> rows;
-  for (Index row = 0; row < some.train->rows() / 2; ++row) rows.push_back(row);
-  some.test = select(*some.train, rows);
-  const DebiasRun run(std::move(some), quick_options(), {});
+  for (Index row = 0; row < some.train.rows() / 2; ++row) rows.push_back(row);
+  some.test = select(some.train, rows);
+  const DebiasRun run = test::debias_run(story.model, some, quick_options());
   const DebiasReport report = run.measure(run.model());
   EXPECT_EQ(overlap_of(report, "test", "train").rows.shared, std::ssize(rows));
   EXPECT_TRUE(overlap_of(report, "test", "train").rows.beyond_chance());

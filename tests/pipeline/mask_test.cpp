@@ -133,6 +133,24 @@ TEST(Mask, EverySurfaceDoesIt) {
   EXPECT_EQ(report.attributes[0].groups.groups[2].rows, 7);  // the library knows
 }
 
+// A limit that is judged on every group: JUnit names none of fewer than ten rows.
+TEST(Mask, LimitsInJUnitDoNotTellASmallGroup) {
+  People p = people_of({700, 403, 7});
+  p.task.limits = std::vector<Limit>{parse_limit("demographic_parity:small=.001"),
+                                     parse_limit("equal_opportunity:small=.001")};
+  const AuditReport report = audit(p);
+  ASSERT_FALSE(report.limits.empty());
+  const Sheet sheet = sheet_of(report);
+  EXPECT_NE(junit(sheet).find("demographic_parity"), std::string::npos);
+  for (const std::string& text : {junit(sheet), markdown(sheet), csv(sheet), screen(sheet)})
+    for (std::size_t at = text.find("g2"); at != std::string::npos;
+         at = text.find("g2", at + 1)) {
+      const std::string rest = text.substr(at, text.find('\n', at) - at);
+      EXPECT_EQ(rest.find(".0"), std::string::npos) << rest;  // no figure beside its name
+      EXPECT_EQ(rest.find(" 7"), std::string::npos) << rest;
+    }
+}
+
 TEST(Mask, CellsOfIntersectionsCannotBeSubtracted) {
   const People p = people_of({700, 400, 16});
   const json report = json::parse(to_json(audit(p)));

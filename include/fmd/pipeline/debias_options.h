@@ -10,6 +10,7 @@
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit.h"
 #include "fmd/repair/repair_options.h"
+#include "fmd/report/ledger_count.h"
 
 namespace fmd {
 

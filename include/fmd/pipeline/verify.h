@@ -18,7 +18,7 @@ struct VerifyOptions {
   // of the recorded file that has its sha256. The other files are taken, in order, as DATA
   // and the hold-out.
   std::vector<std::string> data;
-  std::string train, test;
+  std::string train, test, model;     // model: of an audit, see verify_audit.h
   std::filesystem::path data_folder;  // of data sets by name
   InputFiles inputs;                  // that the model's inputs are made of
   double tolerance = 1e-6;            // must be > 0
