@@ -89,7 +89,7 @@ struct DebiasRun::State {
     if (choices.without_fold.empty()) return std::nullopt;
     FoldModels folds;
     for (const Vector& theta : choices.without_fold)
-      folds.models.push_back(with_theta(input.model, theta));
+      folds.models.push_back(with_theta(original, theta));
     folds.fold.resize(static_cast<std::size_t>(parts.data.size()));
     for (std::size_t k = 0; k < parts.problem.folds.size(); ++k)
       for (const Index row : parts.problem.folds[k])
