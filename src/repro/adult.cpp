@@ -156,16 +156,17 @@ Measured AdultIncome::solve_from_average(const std::string& id, const Settings& 
     options.max_iterations = static_cast<int>(settings.count("max_iterations"));
     const Stopwatch begun;
     const HeadPart& edit = all.problem.edit;
+    const Vector theta =
+        solve(*all.head, all.problem.theta, edit.rows, edit.pairs, options, exec_, first)
+            .theta;
     candidates.push_back(
-        {solve(*all.head, all.problem.theta, edit.rows, edit.pairs, options, exec_, first)
-             .theta,
-         fmt::format("lambda = {:.4g}", lambda)});
-    outcome.seconds = begun.seconds();
-    outcome.cpu = begun.cpu();
+        {theta, fmt::format("lambda = {:.4g}", lambda), begun.seconds(), begun.cpu()});
   }
   const std::size_t best = choose_edit(all, candidates, rule_of(settings), exec_);
   outcome.theta = candidates[best].theta;
   outcome.chosen = candidates[best].setting;
+  outcome.seconds = candidates[best].seconds;
+  outcome.cpu = candidates[best].cpu;
   outcome.choosing = start.seconds();
   outcome.rows = edit_.rows();
   return report(id, all, outcome, exec_);

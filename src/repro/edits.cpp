@@ -228,19 +228,17 @@ Outcome solved(const Stage& stage, const Settings& settings, const Exec& exec) {
   Vector last;  // each lambda starts where the one before ended
   const bool adam = settings.word("by") == "adam";
   std::vector<double> lambdas = settings.list("lambda");
-  double seconds = 0, cpu = 0;
   for (const double lambda : lambdas) {
     const Stopwatch begun;
     const Vector theta = solve_once(stage, settings, lambda, exec, last);
-    seconds = begun.seconds();
-    cpu = begun.cpu();
-    candidates.push_back({theta, fmt::format("lambda = {:.4g}", lambda)});
+    candidates.push_back(
+        {theta, fmt::format("lambda = {:.4g}", lambda), begun.seconds(), begun.cpu()});
     if (!adam) last = theta;
   }
   const std::size_t best = choose_edit(stage, candidates, rule_of(settings), exec);
   Outcome outcome{.theta = candidates[best].theta,
-                  .seconds = seconds,
-                  .cpu = cpu,
+                  .seconds = candidates[best].seconds,
+                  .cpu = candidates[best].cpu,
                   .choosing = start.seconds(),
                   .labels = settings.number("fit") > 0,
                   .rows = stage.edit.pairs.c.X->rows(),

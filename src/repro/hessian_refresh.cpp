@@ -55,23 +55,21 @@ UnitResult run_hessian(World& world, const Unit& unit, const Exec& exec) {
                                                 stage.problem.theta, curvature, exec);
         const double factor_seconds = start.seconds(), factor_cpu = start.cpu();
         std::vector<EditCandidate> candidates;
-        double last = 0, last_cpu = 0;
         for (const double power : settings.list("powers")) {
           const Stopwatch begun;
           const double s =
               std::ldexp(1 / static_cast<double>(both.y.size()), static_cast<int>(power));
-          candidates.push_back({steps_in_parts(stage, both.rows(), settings.count("parts"),
-                                               s, refreshed, *first, exec),
-                                fmt::format("s = 2^{:.0f}/n", power)});
-          last = begun.seconds();
-          last_cpu = begun.cpu();
+          const Vector theta = steps_in_parts(stage, both.rows(), settings.count("parts"),
+                                              s, refreshed, *first, exec);
+          candidates.push_back(
+              {theta, fmt::format("s = 2^{:.0f}/n", power), begun.seconds(), begun.cpu()});
         }
         const std::size_t best = choose_edit(stage, candidates, rule_of(settings), exec);
         Outcome outcome;
         outcome.theta = candidates[best].theta;
         outcome.chosen = candidates[best].setting;
-        outcome.seconds = factor_seconds + last;
-        outcome.cpu = factor_cpu + last_cpu;
+        outcome.seconds = factor_seconds + candidates[best].seconds;
+        outcome.cpu = factor_cpu + candidates[best].cpu;
         outcome.choosing = start.seconds();
         outcome.labels = true;
         outcome.rows = stage.edit.pairs.c.X->rows();

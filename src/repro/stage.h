@@ -75,6 +75,7 @@ struct Score {
 struct EditCandidate {
   Vector theta;
   std::string setting;
+  double seconds = 0, cpu = 0;  // to make this one, where each is made alone
 };
 // How a candidate is chosen on the hold-out: the most accurate one with bias <= target_bias
 // that loses at most one point of accuracy against the trained head. Where there is none,
