@@ -41,7 +41,8 @@ std::unique_ptr<ModelSource> open_source(const AuditArgs& args, const DataSource
 
 int run_scan(const AuditArgs& args) {
   const GateArgs& gate = args.gate;
-  const bool judged = judges(gate) || !gate.previous.empty() || !gate.previous_model.empty();
+  const bool judged =
+      judges(gate) || !gate.previous.empty() || !gate.previous_model.empty();
   if (judged ||
       (!gate.format.empty() && gate.format != "screen" && gate.format != "json")) {
     throw Error(

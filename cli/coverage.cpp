@@ -25,9 +25,9 @@ std::vector<CoverageSetting> settings_of(const CoverageArgs& args, std::uint64_t
   std::vector<CoverageSetting> settings;
   if (!args.journal.empty() && std::filesystem::exists(args.journal)) {
     const FileView file = FileView::open(args.journal);
-    settings = parse_coverage({reinterpret_cast<const char*>(file.bytes().data()),
-                               file.bytes().size()},
-                              args.journal, seed);
+    settings = parse_coverage(
+        {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
+        args.journal, seed);
   }
   std::vector<CoverageSetting> wanted;
   for (const std::string& population : coverage_populations())
@@ -87,8 +87,9 @@ void add_coverage(CLI::App& app) {
   cmd->add_option("--replicates", args->options.replicates, "Bootstrap replicates")
       ->check(CLI::Range(50, 1000000))
       ->capture_default_str();
-  cmd->add_option("--journal", args->journal,
-                  "What has been counted so far; a run that was stopped goes on from there");
+  cmd->add_option(
+      "--journal", args->journal,
+      "What has been counted so far; a run that was stopped goes on from there");
   cmd->add_option("-o,--out", args->out, "Where to write the page");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   add_common(*cmd, args->common);

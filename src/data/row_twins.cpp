@@ -23,9 +23,8 @@ void RowTwins::put(std::uint64_t hash, Index count) {
 void RowTwins::thin() {
   while (count_.size() > keep_ && zeros_ < 60) {
     ++zeros_;
-    std::erase_if(count_, [&](const auto& entry) {
-      return leading_zeros(entry.first) < zeros_;
-    });
+    std::erase_if(count_,
+                  [&](const auto& entry) { return leading_zeros(entry.first) < zeros_; });
   }
 }
 
@@ -35,9 +34,8 @@ void RowTwins::add(std::span<const std::uint64_t> hashes) {
 
 void RowTwins::merge(const RowTwins& other) {
   zeros_ = std::max(zeros_, other.zeros_);
-  std::erase_if(count_, [&](const auto& entry) {
-    return leading_zeros(entry.first) < zeros_;
-  });
+  std::erase_if(count_,
+                [&](const auto& entry) { return leading_zeros(entry.first) < zeros_; });
   for (const auto& [hash, count] : other.count_) put(hash, count);
 }
 

@@ -39,7 +39,7 @@ GroupOptions group_options(const Task& task, const AuditOptions& options, int re
 // Where comparisons start when no reference is named: the largest group. Nobody is compared
 // with people whose value is missing, even when they are the largest group.
 int usual_of(const Attribute& attribute, const std::vector<GroupTally>& groups,
-                 const Task& task) {
+             const Task& task) {
   const bool missing = attribute.groups.size() > attribute.values.size();
   if (attribute.reference >= 0 || !missing) return -1;
   int largest = 0;
@@ -108,8 +108,9 @@ AttributeAudit audit_of(const Tally& tally, const Task& task, Index a,
   audit.match = own.match;
   const Index alone[] = {a};
   const int usual = usual_of(attribute, tally.groups(alone), task);
-  audit.groups = group_report(tally, alone, attribute.name, attribute.groups,
-                              group_options(task, options, attribute.reference, usual), exec);
+  audit.groups =
+      group_report(tally, alone, attribute.name, attribute.groups,
+                   group_options(task, options, attribute.reference, usual), exec);
   return audit;
 }
 
@@ -134,9 +135,8 @@ void add_intersections(const Tally& tally, const Task& task,
 // Scores of another program and features without their table have no inputs to compare.
 bool tells_rows_apart(const Table& table, const std::vector<std::string>& columns) {
   return columns.size() > 1 && table.tensors.empty() &&
-         std::all_of(columns.begin(), columns.end(), [&](const std::string& name) {
-           return table.find(name) != nullptr;
-         });
+         std::all_of(columns.begin(), columns.end(),
+                     [&](const std::string& name) { return table.find(name) != nullptr; });
 }
 
 void put_texts(ByteWriter& out, const std::vector<std::string>& texts) {

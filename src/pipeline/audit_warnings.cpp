@@ -20,8 +20,7 @@ std::string constant_answer(const WarningFacts& facts) {
   if (plan.favorable < 0 || facts.tally.rows() == 0) return "";
   const LabelTally all = facts.tally.groups({})[0].all();
   if (all.chosen == all.rows) return "every row gets the favourable answer";
-  if (all.chosen == 0 && plan.classes == 2)
-    return "no row gets the favourable answer";
+  if (all.chosen == 0 && plan.classes == 2) return "no row gets the favourable answer";
   return "";
 }
 
@@ -46,13 +45,14 @@ std::string copied_rows(const WarningFacts& facts) {
     return fmt::format("every row stands there {} times, or a multiple of it", times);
   if (facts.trained_on == 0 || rows == 0) return "";
   // With more rows than in training, more of them have a twin.
-  const double growth = std::max(1.0, static_cast<double>(facts.tally.rows()) /
-                                          static_cast<double>(facts.trained_on));
+  const double growth = std::max(
+      1.0, static_cast<double>(facts.tally.rows()) / static_cast<double>(facts.trained_on));
   const double chance = std::min(1.0, facts.training_twins * growth) * rows;
   const auto twins = static_cast<double>(facts.rows.twins());
   if (twins <= chance + 4 * std::sqrt(chance + 1) || twins <= kFewCopies * rows) return "";
-  return fmt::format("{:.1f} % of the rows equal another row, {:.1f} % of the training rows",
-                     100 * twins / rows, 100 * facts.training_twins);
+  return fmt::format(
+      "{:.1f} % of the rows equal another row, {:.1f} % of the training rows",
+      100 * twins / rows, 100 * facts.training_twins);
 }
 
 // Each group has one label, and there are several labels.

@@ -13,10 +13,11 @@ namespace {
 
 TextField target_field(std::optional<Limit>& target) {
   return {.get = [&target] { return target ? to_string(*target) : std::string(); },
-          .set = [&target](const std::string& text) {
-            target = parse_limit(text);
-            target->measure = measure_named(target->measure, "target " + text);
-          }};
+          .set =
+              [&target](const std::string& text) {
+                target = parse_limit(text);
+                target->measure = measure_named(target->measure, "target " + text);
+              }};
 }
 
 TextsField limits_field(std::vector<Limit>& limits) {

@@ -277,9 +277,8 @@ std::string to_json(const AuditReport& full) {
   json["limits"] = limits_json(report.limits);
   json["warnings"] = Json::array();
   for (const AuditWarning& warning : report.warnings)
-    json["warnings"].push_back({{"name", warning.name},
-                                {"text", warning.text},
-                                {"allowed", warning.allowed}});
+    json["warnings"].push_back(
+        {{"name", warning.name}, {"text", warning.text}, {"allowed", warning.allowed}});
   json["verdict"] = verdict_key(report.verdict);
   return json_lines(json);
 }

@@ -78,8 +78,7 @@ std::string whom(const GroupReport& g, const GroupMeasure& m) {
 }
 
 void add_group_measures(const AuditReport& report, const GroupReport& g, Sheet& sheet) {
-  static const SheetColumns columns =
-      sheet_columns("  {:35} {:>6} {interval:15} {p:5} {}");
+  static const SheetColumns columns = sheet_columns("  {:35} {:>6} {interval:15} {p:5} {}");
   static const SheetColumns reasons = sheet_columns("  {:35} {:>6} {reason:~}");
   const bool any =
       std::any_of(g.measures.begin(), g.measures.end(),

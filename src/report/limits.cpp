@@ -89,7 +89,8 @@ void judge_groups(const AttributeAudit& audit, LimitResult& result) {
   std::set<std::string> rates;
   for (const Comparison& comparison : measure->comparisons) rates.insert(comparison.rate);
   for (const Comparison& comparison : measure->comparisons) {
-    const std::string& about = groups.groups[static_cast<std::size_t>(comparison.second)].value;
+    const std::string& about =
+        groups.groups[static_cast<std::size_t>(comparison.second)].value;
     add(rates.size() > 1 ? about + ", " + comparison.rate : about, comparison.difference);
   }
   if (measure->comparisons.empty()) add(measure->about, measure->value);
@@ -194,8 +195,7 @@ LimitResult judge_limit(const AttributeAudit& audit, const Limit& limit) {
     result.reason = fmt::format("fewer than {} rows: never a pass", kLimitRows);
   }
   // Where another column still tells the attribute, a flip hides nothing from the model.
-  if (is_flip(measure) && !audit.mirrors_left.empty() &&
-      result.verdict == Verdict::pass) {
+  if (is_flip(measure) && !audit.mirrors_left.empty() && result.verdict == Verdict::pass) {
     result.verdict = Verdict::unclear;
     result.reason = fmt::format("left_mirror: {}", fmt::join(audit.mirrors_left, ", "));
   }

@@ -35,6 +35,7 @@ struct GroupShape {
 };
 
 constexpr Index kLevels = 20;  // different scores
+constexpr Index kFew = 50;     // replicates where only values are needed
 
 // Scores of label y lie around .35 and .65, moved by the shift of the group.
 std::vector<double> score_shares(int label, double shift) {
@@ -56,8 +57,7 @@ void add_rows(Population& population, std::int32_t group, int label, double p, I
     population.scored.decision.push_back(p >= .5 ? 1 : 0);
   }
   population.scored.p.conservativeResize(first + rows, 2);
-  population.flipped.conservativeResize(first + rows,
-                                        static_cast<Index>(shapes.size()));
+  population.flipped.conservativeResize(first + rows, static_cast<Index>(shapes.size()));
   for (Index i = first; i < first + rows; ++i) {
     population.scored.p.row(i) << 1 - p, p;
     for (std::size_t v = 0; v < shapes.size(); ++v) {
@@ -148,10 +148,8 @@ struct Truth {
 };
 
 GroupOptions group_options(Index replicates, int reference) {
-  return {.replicates = replicates,
-          .min_rows = 50,
-          .min_label = 10,
-          .reference = reference};
+  return {
+      .replicates = replicates, .min_rows = 50, .min_label = 10, .reference = reference};
 }
 
 Truth truth_of(const Population& population, const Exec& exec) {
@@ -161,7 +159,7 @@ Truth truth_of(const Population& population, const Exec& exec) {
   Truth truth;
   const auto report = [&](int reference) {
     return group_report(whole.scored, "group", population.values, whole.code,
-                        group_options(2, reference), exec);
+                        group_options(kFew, reference), exec);
   };
   truth.groups = report(-1);
   for (int first = 0; first < static_cast<int>(population.values.size()); ++first) {
@@ -171,7 +169,7 @@ Truth truth_of(const Population& population, const Exec& exec) {
         truth.pairs[{measure.name, c.rate, c.first, c.second}] = c.difference.value;
   }
   truth.flips = flip_report(whole.pairs, static_cast<Index>(population.values.size()),
-                            {.replicates = 2}, exec);
+                            {.replicates = kFew}, exec);
   return truth;
 }
 
@@ -200,10 +198,15 @@ bool has_interval(const Interval& interval) {
 
 // Sizes of something that is never below 0: the sample shows more of it than there is.
 bool is_size(const std::string& name) {
-  static const std::set<std::string> sizes = {
-      "ks",  "ece", "mce", "differential_fairness", "bias_amplification",
-      "subgroup_selection", "subgroup_fpr", "between_group_entropy",
-      "worst_cell_accuracy"};
+  static const std::set<std::string> sizes = {"ks",
+                                              "ece",
+                                              "mce",
+                                              "differential_fairness",
+                                              "bias_amplification",
+                                              "subgroup_selection",
+                                              "subgroup_fpr",
+                                              "between_group_entropy",
+                                              "worst_cell_accuracy"};
   return sizes.contains(name);
 }
 
@@ -243,8 +246,8 @@ void count_measure(const GroupMeasure& measure, const Truth& truth, Counter& cou
     if (known) inside = inside && holds(c.difference, found->second);
   }
   if (known)
-    counter.count(measure.name + ", each against the largest group",
-                  CoverageKind::together, inside);
+    counter.count(measure.name + ", each against the largest group", CoverageKind::together,
+                  inside);
 }
 
 void count_groups(const GroupReport& report, const Truth& truth, Counter& counter) {
@@ -271,7 +274,7 @@ void count_flips(const FlipReport& report, const FlipReport& truth, Counter& cou
   counter.add("flip_rate", CoverageKind::mean, report.flip_rate, truth.flip_rate.value);
   counter.add("co_large", CoverageKind::mean, report.co_large, truth.co_large.value);
   counter.add("co_worst", CoverageKind::largest, report.co_worst, truth.co_worst.value);
-  for (std::size_t f = 0; f < report.figures.size(); ++f)
+  for (std::size_t f = 0; f < std::min(report.figures.size(), truth.figures.size()); ++f)
     if (report.figures[f].label < 0)
       counter.add(report.figures[f].name, CoverageKind::mean, report.figures[f].value,
                   truth.figures[f].value.value);
@@ -348,16 +351,16 @@ std::string to_json(const std::vector<CoverageSetting>& settings, std::uint64_t 
 }
 
 std::vector<CoverageSetting> parse_coverage(const std::string& json,
-                                            const std::string& source,
-                                            std::uint64_t seed) {
+                                            const std::string& source, std::uint64_t seed) {
   const nlohmann::json parsed = JsonReader::parse(json, source);
   const JsonReader object(parsed, source);
-  if (object.text("command") != "coverage" || object.count("seed") != static_cast<Index>(seed))
+  if (object.text("command") != "coverage" ||
+      object.count("seed") != static_cast<Index>(seed))
     object.fail("is not the state of this simulation with this seed");
   std::vector<CoverageSetting> settings;
   for (const JsonReader& one : object.objects("settings")) {
-    CoverageSetting setting{one.text("population"), one.count("rows"), one.count("draws"),
-                            {}};
+    CoverageSetting setting{
+        one.text("population"), one.count("rows"), one.count("draws"), {}};
     for (const JsonReader& figure : one.objects("figures"))
       setting.figures[figure.text("name")] = {kind_of_key(figure.text("kind")),
                                               figure.count("inside"),

@@ -47,10 +47,10 @@ std::string share_of(const CoverageSetting& setting, const std::string& name) {
   const auto found = setting.figures.find(name);
   if (found == setting.figures.end() || found->second.intervals == 0) return "-";
   const CoveredFigure& figure = found->second;
-  return fmt::format("{:.1f}{}",
-                     100 * static_cast<double>(figure.inside) /
-                         static_cast<double>(figure.intervals),
-                     covers(figure) ? "" : " *");
+  return fmt::format(
+      "{:.1f}{}",
+      100 * static_cast<double>(figure.inside) / static_cast<double>(figure.intervals),
+      covers(figure) ? "" : " *");
 }
 
 const char* word(CoverageKind kind) {
@@ -68,8 +68,9 @@ std::string coverage_page(const std::vector<CoverageSetting>& settings,
   std::map<std::string, CoverageKind> names;
   std::string head = "| figure | kind |", rule = "|---|---|";
   for (const CoverageSetting& setting : settings) {
-    page += fmt::format("{} {} draws of {} rows of {}", &setting == settings.data() ? "" : ",",
-                        setting.draws, setting.rows, setting.population);
+    page +=
+        fmt::format("{} {} draws of {} rows of {}", &setting == settings.data() ? "" : ",",
+                    setting.draws, setting.rows, setting.population);
     head += fmt::format(" {}, {} |", setting.population, setting.rows);
     rule += "---|";
     for (const auto& [name, figure] : setting.figures) names[name] = figure.kind;

@@ -1,8 +1,8 @@
 #include "fmd/data/row_twins.h"
 
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"

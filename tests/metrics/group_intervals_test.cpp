@@ -149,13 +149,6 @@ TEST(GroupIntervals, BcaLeavesOutEveryRow) {
                       [&](const auto& t) { return info.value(t[0], t[1]); }, adjusted),
                   name);
   }
-  const auto epsilon = [](const std::vector<Confusion>& t) {
-    std::vector<std::vector<double>> counts;
-    for (const Confusion& c : t) counts.push_back({c.rows() - c.selected(), c.selected()});
-    return differential_fairness(counts).epsilon;
-  };
-  expect_same(r.find("differential_fairness")->value, by_rows(p, {0, 1, 2}, epsilon, .95),
-              "differential_fairness");
 }
 
 TEST(GroupIntervals, SaySoWhereTheyAreNotBootstrapped) {
@@ -170,8 +163,10 @@ TEST(GroupIntervals, SaySoWhereTheyAreNotBootstrapped) {
     EXPECT_EQ(r.selection_ratio.kind, IntervalKind::rate_ratio);
     EXPECT_EQ(r.find("average_odds_difference")->value.kind, resampled);
     EXPECT_EQ(r.find("demographic_parity_soft")->comparisons[0].difference.kind, resampled);
-    EXPECT_EQ(r.find("abroca")->value.kind,
-              kind == Bootstrap::bca ? IntervalKind::bca : IntervalKind::normal);
+    EXPECT_EQ(r.find("differential_fairness")->value.kind, IntervalKind::newcombe);
+    // A sample shows more of these sizes than there is: no resampling tells by how much.
+    EXPECT_TRUE(std::isnan(r.find("between_group_entropy")->value.low));
+    EXPECT_TRUE(std::isnan(r.find("bias_amplification")->value.low));
   }
 }
 
@@ -338,10 +333,13 @@ TEST(GroupPermutations, TheValueHasThePValueOfItsOwnComparison) {
   add(40, 10, 0);
   add(300, 150, 1);
   add(200, 150, 2);
-  const GroupReport r = group_report(
-      scored, "team", {"few", "half", "many"}, code,
-      {.replicates = 10, .min_rows = 20, .min_label = 5, .reference = 1, .permutations = 300},
-      {});
+  const GroupReport r = group_report(scored, "team", {"few", "half", "many"}, code,
+                                     {.replicates = 10,
+                                      .min_rows = 20,
+                                      .min_label = 5,
+                                      .reference = 1,
+                                      .permutations = 300},
+                                     {});
   const GroupMeasure& m = *r.find("statistical_parity_difference");
   ASSERT_EQ(m.comparisons.size(), 2U);
   ASSERT_EQ(m.comparisons[0].difference.value, -m.comparisons[1].difference.value);

@@ -1,8 +1,8 @@
 #include "fmd/metrics/measure_names.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
+
+#include <gtest/gtest.h>
 
 #include "fmd/core/error.h"
 #include "fmd/metrics/group.h"
@@ -22,20 +22,20 @@ TEST(MeasureNames, HoldEveryMeasureOnce) {
 
 TEST(MeasureNames, KnowTheNamesOfOtherPrograms) {
   const std::pair<const char*, const char*> cases[] = {
-      {"demographic_parity_difference", "demographic_parity"},              // Fairlearn
-      {"demographic_parity_ratio", "selection_ratio"},                      // Fairlearn
-      {"true_positive_rate_difference", "equal_opportunity_difference"},    // AIF360
-      {"false_positive_rate_ratio", "fpr_ratio"},                           // AIF360
-      {"false_omission_rate_difference", "for_difference"},                 // AIF360
-      {"mean_difference", "statistical_parity_difference"},                 // AIF360
-      {"differential_fairness_bias_amplification", "bias_amplification"},   // AIF360
-      {"between_group_generalized_entropy_index", "between_group_entropy"}, // AIF360
-      {"recall_score_difference", "equal_opportunity_difference"},          // scikit-learn
-      {"precision_score_ratio", "predictive_parity_ratio"},                 // scikit-learn
-      {"f1_score_difference", "f1_difference"},                             // scikit-learn
-      {"roc_auc_score_difference", "auc_difference"},                       // scikit-learn
-      {"accuracy_score_group_min", "worst_group_accuracy"},                 // Fairlearn
-      {"zero_one_loss_difference", "error_rate_difference"},                // scikit-learn
+      {"demographic_parity_difference", "demographic_parity"},               // Fairlearn
+      {"demographic_parity_ratio", "selection_ratio"},                       // Fairlearn
+      {"true_positive_rate_difference", "equal_opportunity_difference"},     // AIF360
+      {"false_positive_rate_ratio", "fpr_ratio"},                            // AIF360
+      {"false_omission_rate_difference", "for_difference"},                  // AIF360
+      {"mean_difference", "statistical_parity_difference"},                  // AIF360
+      {"differential_fairness_bias_amplification", "bias_amplification"},    // AIF360
+      {"between_group_generalized_entropy_index", "between_group_entropy"},  // AIF360
+      {"recall_score_difference", "equal_opportunity_difference"},           // scikit-learn
+      {"precision_score_ratio", "predictive_parity_ratio"},                  // scikit-learn
+      {"f1_score_difference", "f1_difference"},                              // scikit-learn
+      {"roc_auc_score_difference", "auc_difference"},                        // scikit-learn
+      {"accuracy_score_group_min", "worst_group_accuracy"},                  // Fairlearn
+      {"zero_one_loss_difference", "error_rate_difference"},                 // scikit-learn
       {"flip_gap", "co"},
   };
   for (const auto& [other, own] : cases) EXPECT_EQ(find_measure(other), own) << other;

@@ -18,7 +18,9 @@ TEST(Spurious, ByHand) {
   EXPECT_EQ(worst.label, 0);
   EXPECT_EQ(worst.attribute, 1);
   EXPECT_DOUBLE_EQ(worst.accuracy.value, 0.6);
-  EXPECT_DOUBLE_EQ(worst.accuracy.low, wilson(60, 100, 0.95).low);
+  // The smallest ends of the four cells: 30 of 50 are less certain than 60 of 100.
+  EXPECT_DOUBLE_EQ(worst.accuracy.low, wilson(30, 50, 1 - 0.05 / 4).low);
+  EXPECT_DOUBLE_EQ(worst.accuracy.high, wilson(60, 100, 1 - 0.05 / 4).high);
   EXPECT_NEAR(unbiased_accuracy(kTable, 0.95).value, (0.9 + 0.6 + 0.6 + 0.96) / 4, 1e-15);
   const Interval weighted = reweighted_accuracy(kTable, {95, 5, 5, 95}, 0.95);
   EXPECT_NEAR(weighted.value, (95 * 0.9 + 5 * 0.6 + 5 * 0.6 + 95 * 0.96) / 200, 1e-15);

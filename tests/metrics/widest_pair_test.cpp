@@ -1,8 +1,8 @@
 #include "metrics/groups/widest_pair.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "fmd/metrics/group.h"
 
@@ -66,8 +66,9 @@ TEST(WidestPair, AReportWithoutAReferenceDoesNotTurnWithTheLargestGroup) {
     options.reference = reference;
     return group_report(scored, "sex", {"a", "b"}, code, options, {});
   };
-  for (const char* name : {"disparate_impact", "f1_difference", "balanced_accuracy_difference",
-                           "statistical_parity_difference"}) {
+  for (const char* name :
+       {"disparate_impact", "f1_difference", "balanced_accuracy_difference",
+        "statistical_parity_difference"}) {
     const GroupReport small = report(400, 404, -1), large = report(404, 400, -1);
     const double gap = small.find(name)->value.value;
     EXPECT_NEAR(gap, large.find(name)->value.value, .01) << name;

@@ -24,7 +24,7 @@ struct GroupOptions {
   // all pairs, and comparisons start from `usual`, or from the largest group.
   int reference = -1;
   int usual = -1;
-  bool by_name = true;   // also the rates and measures of group_measure_names()
+  bool by_name = true;  // also the rates and measures of group_measure_names()
   Bootstrap intervals = Bootstrap::percentile;  // of bootstrapped figures
   Index permutations = 0;                       // for the tests of gaps; 0 = no tests
 };
@@ -81,9 +81,9 @@ struct GroupMeasure {
   // are the largest ones over all pairs, each adjusted for their number. So it holds
   // whichever pair the sample shows as the widest.
   Comparison widest;
-  Index pairs = 0;      // number of all pairs
-  std::string reason;   // why it is undefined; empty when it is defined
-  bool by_name = false;  // one of the figures by name
+  Index pairs = 0;              // number of all pairs
+  std::string reason;           // why it is undefined; empty when it is defined
+  bool by_name = false;         // one of the figures by name
   std::string about;            // the groups that decide it; empty = see comparisons
   double p_value = kUndefined;  // the adjusted p-value of the farthest comparison
 

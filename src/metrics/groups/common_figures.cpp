@@ -98,10 +98,12 @@ Interval fairness_interval(const std::vector<CountedGroup>& counts,
       for (std::size_t j = 0; j < i; ++j) {
         const Interval &a = logs[i], &b = logs[j];
         const double d = a.value - b.value;
-        widest.add({static_cast<int>(j), static_cast<int>(i), "",
-                    {d, d - std::hypot(a.value - a.low, b.high - b.value),
-                     d + std::hypot(a.high - a.value, b.value - b.low),
-                     IntervalKind::newcombe}});
+        widest.add(
+            {static_cast<int>(j),
+             static_cast<int>(i),
+             "",
+             {d, d - std::hypot(a.value - a.low, b.high - b.value),
+              d + std::hypot(a.high - a.value, b.value - b.low), IntervalKind::newcombe}});
       }
   }
   return with_ends(value, widest.widest().difference);
@@ -131,8 +133,8 @@ Interval subgroup_interval(const RateInfo& rate, const std::vector<CountedGroup>
     const Interval gap =
         effective_newcombe(here.hits, here.of, others.hits, others.of, adjusted);
     const double factor = share.of / sums.rows() * (1 - share.of / all.of);
-    widest.add({0, g, "",
-                {factor * gap.value, factor * gap.low, factor * gap.high, gap.kind}});
+    widest.add(
+        {0, g, "", {factor * gap.value, factor * gap.low, factor * gap.high, gap.kind}});
   }
   return with_ends(value, widest.widest().difference);
 }

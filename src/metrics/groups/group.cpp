@@ -93,8 +93,8 @@ GroupMeasure make_measure(const std::string& name,
   });
   if (compared) against_reference(parts, report.reference, confidence, measure);
   find_widest(parts, confidence, measure);
-  measure.value = report.named ? turned(measure.behind_value()->difference)
-                               : measure.widest.difference;
+  measure.value =
+      report.named ? turned(measure.behind_value()->difference) : measure.widest.difference;
   return measure;
 }
 

@@ -135,7 +135,8 @@ void fill(const CriterionInfo& criterion, const std::vector<CountedGroup>& count
                       compare(criterion, rate, right, counts[at(second)], counts[at(first)],
                               confidence, options.intervals)};
   };
-  if (reference) against_reference(criterion, enough_rows, of_pair, options, report, measure);
+  if (reference)
+    against_reference(criterion, enough_rows, of_pair, options, report, measure);
   find_widest(criterion, enough_rows, of_pair, options, measure);
   measure.value = report.named || !measure.widest.difference.defined()
                       ? value_of(measure.behind_value())

@@ -152,16 +152,15 @@ std::string measure_named(const std::string& name, const std::string& what) {
   const std::string rate = find_rate_name(name);
   std::string hint;
   if (!rate.empty()) {
-    hint = fmt::format("{} is of one group; a limit is on a difference or ratio of groups. ",
-                       rate);
+    hint = fmt::format(
+        "{} is of one group; a limit is on a difference or ratio of groups. ", rate);
   } else if (!own.empty()) {
     hint = fmt::format("did you mean {}{}? ", nearest,
                        own == nearest ? "" : " (here: " + own + ")");
   }
-  throw Error(
-      ErrorKind::bad_option,
-      fmt::format("{}: unknown measure {}", what, internal::shorten(name)),
-      fmt::format("{}measures: {}", hint, fmt::join(measure_names(), ", ")));
+  throw Error(ErrorKind::bad_option,
+              fmt::format("{}: unknown measure {}", what, internal::shorten(name)),
+              fmt::format("{}measures: {}", hint, fmt::join(measure_names(), ", ")));
 }
 
 }  // namespace fmd

@@ -300,9 +300,10 @@ void add_score_figures(const Tally& tally, std::span<const Index> attributes,
         fmt::format("fewer than two groups have >= {} rows", options.min_rows));
   if (report.reference < 0 || !report.groups[at(report.reference)].compared)
     return undefined("the reference group has too few rows");
-  for (const ScoreFigure& figure : {ScoreFigure{"auc_difference", auc_difference, nullptr},
-                                    ScoreFigure{"abroca", roc_area, area_error},
-                                    ScoreFigure{"ks_distance", score_distance, distance_error}})
+  for (const ScoreFigure& figure :
+       {ScoreFigure{"auc_difference", auc_difference, nullptr},
+        ScoreFigure{"abroca", roc_area, area_error},
+        ScoreFigure{"ks_distance", score_distance, distance_error}})
     report.measures.push_back(measure_scores(figure, scores, groups, options, report));
 }
 

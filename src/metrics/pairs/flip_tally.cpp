@@ -93,9 +93,8 @@ Interval worst_gap(const std::vector<FlipCell>& cells, const std::vector<bool>& 
     if (cell.co.defined() && large[at(cell.from)] && large[at(cell.to)])
       gaps.push_back(cell.co);
   if (gaps.empty()) return {};
-  const double factor =
-      normal_quantile(adjusted_confidence(confidence, std::ssize(gaps))) /
-      normal_quantile(confidence);
+  const double factor = normal_quantile(adjusted_confidence(confidence, std::ssize(gaps))) /
+                        normal_quantile(confidence);
   Interval worst{0, 0, 0, gaps[0].kind};
   for (const Interval& gap : gaps) {
     const double low = gap.value - factor * (gap.value - gap.low),
