@@ -245,6 +245,10 @@ void add_inputs_options(CLI::App& command, Common& common) {
                      "Folder or tar file with the images that a column of DATA names");
   command.add_option("--pair-images", common.pair_images,
                      "The same images with the attribute changed, for --pairs images");
+  add_feature_cache(command, common);
+}
+
+void add_feature_cache(CLI::App& command, Common& common) {
   command.add_option("--feature-cache", common.feature_cache,
                      "Folder that keeps the features of images and tensors for later "
                      "commands, or none (~/.cache/fmd)");

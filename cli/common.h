@@ -103,6 +103,8 @@ void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
 // --images, --pair-images, --feature-cache
 void add_inputs_options(CLI::App& command, Common& common);
+// --feature-cache alone
+void add_feature_cache(CLI::App& command, Common& common);
 // Where the inputs are, by these options.
 [[nodiscard]] InputFiles input_files(const Common& common);
 // --training-rows

@@ -1,4 +1,3 @@
-#include "fmd/pipeline/contact_sheet.h"
 #include "fmd/pipeline/explain.h"
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include "fmd/core/output_files.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/pipeline/contact_sheet.h"
 
 namespace fmd::cli {
 namespace {

@@ -132,6 +132,7 @@ void add_reproduce(CLI::App& app) {
   cmd->add_option(
       "-o,--out", args->folder,
       "Folder for the results (docs/results in the repository, otherwise results)");
+  add_feature_cache(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer(
       "\nExamples\n  fmd reproduce toy\n  fmd reproduce toy --draw\n  fmd reproduce table1 "

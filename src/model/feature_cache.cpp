@@ -23,7 +23,8 @@ constexpr Index kHead = 16 + 32 + 16, kHashSize = 32, kCheckSize = 8;
 constexpr std::size_t kMostFiles = 8;  // of one backbone; then they become one
 
 std::uint64_t check_of(std::span<const float> values) {
-  return hash64({reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()});
+  return hash64(
+      {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()});
 }
 
 // Regular files of the folder that a cache made, oldest first. Links do not count.
@@ -101,8 +102,8 @@ bool FeatureCache::read(const Hash& row, float* into) const {
   const std::span<float> values(into, at(cols_));
   try {
     place.file->read(place.check, {reinterpret_cast<std::uint8_t*>(&check), sizeof(check)});
-    place.file->read(place.values, {reinterpret_cast<std::uint8_t*>(into),
-                                    values.size_bytes()});
+    place.file->read(place.values,
+                     {reinterpret_cast<std::uint8_t*>(into), values.size_bytes()});
   } catch (const Error&) {
     return false;
   }
@@ -153,9 +154,8 @@ bool FeatureCache::add(std::span<const Hash> rows, std::span<const float> values
     }
     const Hash content = sha256(
         {reinterpret_cast<const std::uint8_t*>(hashes.data()), hashes.size() * kHashSize});
-    const fs::path path =
-        folder_ / (std::string(kPrefix) + hex(key_).substr(0, 16) + "-" +
-                   hex(content).substr(0, 16) + std::string(kSuffix));
+    const fs::path path = folder_ / (std::string(kPrefix) + hex(key_).substr(0, 16) + "-" +
+                                     hex(content).substr(0, 16) + std::string(kSuffix));
     make_room(size);
     OutputFiles files({.force = true});
     files.write(path, bytes.bytes());

@@ -227,8 +227,7 @@ std::shared_ptr<const Backbone> OnnxBackbone::with_inputs(
   if (!files.pair_images.empty()) {
     InputFiles other = files;
     other.images = std::exchange(other.pair_images, {});
-    made->pairs_ =
-        std::static_pointer_cast<const OnnxBackbone>(with_inputs(specs, other));
+    made->pairs_ = std::static_pointer_cast<const OnnxBackbone>(with_inputs(specs, other));
   }
   if (!specs.empty() && made->bound_.empty())
     bad_input(part_->source, made->unbound_, "write one [[inputs]] for each in task.toml");
@@ -619,12 +618,13 @@ void OnnxBackbone::take_from_cache(const Table& table, std::span<const Hash> has
 void OnnxBackbone::keep(const Table& table, std::span<const Hash> hashes,
                         const std::vector<float>& made, const Exec& exec) const {
   if (!kept_->cache) return;
-  exec.note(kept_->cache->add(hashes, made)
-                ? fmt::format("features of {} rows of {} are kept in {} for later commands; "
-                              "--feature-cache none keeps none",
-                              hashes.size(), table.source, cache_.string())
-                : fmt::format("features of {} rows of {} could not be kept in {}",
-                              hashes.size(), table.source, cache_.string()));
+  exec.note(
+      kept_->cache->add(hashes, made)
+          ? fmt::format("features of {} rows of {} are kept in {} for later commands; "
+                        "--feature-cache none keeps none",
+                        hashes.size(), table.source, cache_.string())
+          : fmt::format("features of {} rows of {} could not be kept in {}", hashes.size(),
+                        table.source, cache_.string()));
 }
 
 std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
@@ -661,8 +661,9 @@ std::unique_ptr<Features> OnnxBackbone::features(const Inputs& inputs,
   values.reserve(at(count * width));
   for (const Hash& hash : hashes) {
     const auto found = kept_->features.find(hash);
-    const float* from = found != kept_->features.end() ? found->second.data()
-                                                       : made.data() + place.at(hash) * width;
+    const float* from = found != kept_->features.end()
+                            ? found->second.data()
+                            : made.data() + place.at(hash) * width;
     values.insert(values.end(), from, from + width);
   }
   for (std::size_t i = 0; i < run_hashes.size(); ++i) {

@@ -80,8 +80,8 @@ class OnnxBackbone final : public Backbone {
   // Features of rows that a cache has are put in place; those of `fresh` are made and kept.
   void take_from_cache(const Table& table, std::span<const Hash> hashes,
                        std::vector<Index>& fresh, const Exec& exec) const;
-  void keep(const Table& table, std::span<const Hash> hashes, const std::vector<float>& made,
-            const Exec& exec) const;
+  void keep(const Table& table, std::span<const Hash> hashes,
+            const std::vector<float>& made, const Exec& exec) const;
   [[nodiscard]] std::vector<float> run(const Inputs& inputs, std::span<const Index> rows,
                                        const Exec& exec) const;
   [[nodiscard]] Index batch_rows() const;

@@ -21,8 +21,8 @@ constexpr Colour8 kRed = {200, 40, 40}, kBlue = {40, 80, 200};
 void fill(Image& sheet, Index top, Index left, Index size, const Colour8& colour) {
   for (Index r = top; r < top + size; ++r)
     for (Index c = left; c < left + size; ++c)
-      std::copy(colour.begin(), colour.end(),
-                sheet.pixels.begin() + 3 * (r * sheet.width + c));
+      std::copy_n(colour.begin(), colour.size(),
+                  sheet.pixels.begin() + 3 * (r * sheet.width + c));
 }
 
 // The image, its longer side as long as a tile, in the middle of a framed tile.
@@ -33,9 +33,8 @@ void put_tile(Image& sheet, Index number, Index first_line, const Colour8& colou
   const Index left = kGap + number % kAcross * (side + kGap);
   fill(sheet, top, left, side, colour);
   const Index longest = std::max(image.height, image.width);
-  const Image small =
-      resized(image, std::max<Index>(1, image.height * kTile / longest),
-              std::max<Index>(1, image.width * kTile / longest));
+  const Image small = resized(image, std::max<Index>(1, image.height * kTile / longest),
+                              std::max<Index>(1, image.width * kTile / longest));
   const Index down = top + kFrame + (kTile - small.height) / 2;
   const Index right = left + kFrame + (kTile - small.width) / 2;
   for (Index r = 0; r < small.height; ++r)
@@ -68,8 +67,9 @@ ContactSheet contact_sheet(const Explanation& explained,
                            const std::filesystem::path& images, Index count,
                            const Exec& exec) {
   if (explained.images.size() != 1 || images.empty() || explained.change.cols() == 0)
-    throw Error(ErrorKind::unsupported, "a contact sheet shows images, and the model reads "
-                                        "none",
+    throw Error(ErrorKind::unsupported,
+                "a contact sheet shows images, and the model reads "
+                "none",
                 "leave --sheet out");
   ContactSheet sheet{.harmful = strongest(explained, count, 1),
                      .helpful = strongest(explained, count, -1),

@@ -192,8 +192,8 @@ StudyPairs make_image_pairs(const Model& model, const Study& study, std::size_t 
   const std::string& name = study.attributes[attribute].name;
   if (files.size() != 1)
     throw Error(ErrorKind::unsupported,
-                fmt::format("{}: its pairs are images, and the model reads {} of them", name,
-                            files.size()),
+                fmt::format("{}: its pairs are images, and the model reads {} of them",
+                            name, files.size()),
                 "give the pairs as rows of a file: --pairs given:FILE --id COLUMN");
   if (how.by == GivenBy::images) {
     const auto other = model.backbone->on_pair_images();

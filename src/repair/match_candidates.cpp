@@ -153,14 +153,13 @@ Vector MatchFit::unscaled(const Vector& theta) const {
 SolveResult MatchFit::solve(double mu, double gamma, const Vector& start,
                             const Exec& exec) const {
   const std::vector<PairSet> pairs = {balanced_};
-  SolveResult found = fmd::solve(
-      *problem_.head, scaled(problem_.theta), rows_, pairs,
-      {.anchor = 0,
-       .fit = fit_,
-       .lambda = 0,
-       .mu = mu,
-       .gaps = odds_penalties(problem_, gamma)},
-      exec, start.size() == 0 ? start : scaled(start));
+  SolveResult found = fmd::solve(*problem_.head, scaled(problem_.theta), rows_, pairs,
+                                 {.anchor = 0,
+                                  .fit = fit_,
+                                  .lambda = 0,
+                                  .mu = mu,
+                                  .gaps = odds_penalties(problem_, gamma)},
+                                 exec, start.size() == 0 ? start : scaled(start));
   found.theta = unscaled(found.theta);
   return found;
 }

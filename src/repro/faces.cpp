@@ -32,8 +32,9 @@ const Dataset& faces_data() {
   static const Dataset kSet = {
       .name = "celeba",
       .title = "faces of CelebA's test split at 64 x 64, and two networks that saw 11,000",
-      .source = "CelebA (research use only); the networks and the split were made for this "
-                "table and are not public",
+      .source =
+          "CelebA (research use only); the networks and the split were made for this "
+          "table and are not public",
       .rows = 17476,
       .files = {{"celeba/celeba_test17476_64x64_jpeg.tar",
                  "6adff5771e483178a8a016adf12b55c71d42713b1de0fff316f056bdd3ba78d1"},
@@ -110,7 +111,8 @@ struct FaceMatches {
   FaceMatches& operator=(const FaceMatches&) = delete;
 };
 
-// c is a face that goes with the bias: of the gender that has the larger share of its label.
+// c is a face that goes with the bias: of the gender that has the larger share of its
+// label.
 FacePart make_part(const FaceSet& set, std::vector<Index> rows, bool pairs,
                    const Exec& exec) {
   FacePart part;
@@ -480,8 +482,8 @@ std::size_t Faces::choose(const FaceMethod& method, const FacePart& dex,
   for (std::size_t s = 0; s < count; ++s) {
     const FaceScore score = face_score(decided[s], y, male);
     // Where all lose more than the budget, the one that loses least.
-    const double value = score.average >= floor ? 100 + score.unbiased
-                                                : score.average - floor;
+    const double value =
+        score.average >= floor ? 100 + score.unbiased : score.average - floor;
     if (s > 0 && value <= highest) continue;
     highest = value;
     best = s;
@@ -584,9 +586,9 @@ FaceSet read_faces(const std::filesystem::path& data_folder, const std::string& 
   InputSpec image;
   image.image = name.name;
   task.inputs = {image};
-  set_task(model, task,
-           {.images = data_folder / "celeba/celeba_test17476_64x64_jpeg.tar",
-            .cache = cache});
+  set_task(
+      model, task,
+      {.images = data_folder / "celeba/celeba_test17476_64x64_jpeg.tar", .cache = cache});
   const auto X = model.backbone->features(set.table, {}, exec);
   set.cols = X->cols();
   Scratch scratch;
@@ -604,8 +606,8 @@ FaceSet read_faces(const std::filesystem::path& data_folder, const std::string& 
 }
 
 UnitResult run_faces(World& world, const Unit& unit, const Exec& exec) {
-  const FaceSet& set = world.faces(unit.settings.word("network"),
-                                   unit.settings.word("label"), exec);
+  const FaceSet& set =
+      world.faces(unit.settings.word("network"), unit.settings.word("label"), exec);
   Faces faces(set, unit, exec);
   UnitResult result;
   for (const SpecRow& row : unit.spec->rows) {

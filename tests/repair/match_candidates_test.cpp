@@ -24,9 +24,9 @@ struct OtherUnits {
     Vector b = small.head.b(problem.theta);
     for (Index i = 0; i < block.rows; ++i)
       for (Index k = 0; k < 3; ++k)
-        values.push_back(static_cast<float>(
-            static_cast<double>(block.dense[3 * i + k]) / unit[static_cast<std::size_t>(k)] +
-            1));
+        values.push_back(static_cast<float>(static_cast<double>(block.dense[3 * i + k]) /
+                                                unit[static_cast<std::size_t>(k)] +
+                                            1));
     for (Index k = 0; k < 3; ++k) {
       changed(0, k) = W(0, k) * unit[static_cast<std::size_t>(k)];
       b[0] -= changed(0, k);

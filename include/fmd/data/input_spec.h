@@ -27,7 +27,7 @@ struct InputSpec {
 
 // Where files that inputs are made of are looked for: named by flags, not by a model.
 struct InputFiles {
-  std::filesystem::path images = {};  // a folder or a tar file
+  std::filesystem::path images = {};       // a folder or a tar file
   std::filesystem::path pair_images = {};  // the same names, with the attribute changed
   // A folder in which features of images and tensors are kept between commands; empty: they
   // are not kept.

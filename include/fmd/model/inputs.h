@@ -35,7 +35,7 @@ struct InputColumn {
 // What a backbone takes from its inputs.
 struct InputSchema {
   std::vector<InputColumn> columns;
-  std::vector<std::string> tensors;  // names
+  std::vector<std::string> tensors;     // names
   std::vector<std::string> files = {};  // columns that name a file, an image
 
   [[nodiscard]] bool reads(const std::string& column) const;

@@ -46,12 +46,13 @@ struct ExplainOptions {
 
 struct Explanation {
   ExplainReport report;
-  Matrix change;  // training rows x measures of the report, in its order
-  Study train;    // as the model sees it
+  Matrix change;                    // training rows x measures of the report, in its order
+  Study train;                      // as the model sees it
   std::vector<std::string> images;  // columns of its table that name the rows' images
 
-  // Columns row, names of images, label, the attributes and change (one per measure). The strongest row by
-  // the first measure comes first, equal ones by row. The text comes in pieces.
+  // Columns row, names of images, label, the attributes and change (one per measure). The
+  // strongest row by the first measure comes first, equal ones by row. The text comes in
+  // pieces.
   void write_csv(const std::function<void(std::string_view)>& sink, const Exec& exec,
                  CsvGuard guard = CsvGuard::none) const;
 };

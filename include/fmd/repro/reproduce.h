@@ -16,10 +16,10 @@ struct ReproduceOptions {
   std::vector<std::uint64_t> seeds = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   // Few rows, few epochs: shows that everything runs. Its figures mean nothing.
   bool quick = false;
-  std::filesystem::path data;   // folder of the data sets
-  std::filesystem::path cache;  // file that keeps finished seeds; empty = none is kept
+  std::filesystem::path data;      // folder of the data sets
+  std::filesystem::path cache;     // file that keeps finished seeds; empty = none is kept
   std::filesystem::path features;  // folder that keeps features of images; empty = none
-  bool fresh = false;           // start again: the content of the cache is not used
+  bool fresh = false;              // start again: the content of the cache is not used
   // Called after each case and seed, for people who wait.
   std::function<void(const std::string&)> say = {};
 };

@@ -10,7 +10,8 @@ namespace fmd::internal {
 
 // flip, given:FILE, column:NAME, images, match or match:BY
 inline constexpr const char* kPairs =
-    "flip, given:FILE, column:NAME, images, match, match:overlap, match:mahalanobis or match:cosine";
+    "flip, given:FILE, column:NAME, images, match, match:overlap, match:mahalanobis or "
+    "match:cosine";
 
 // 2 to 100.
 [[nodiscard]] bool are_quantiles(Index quantiles);
