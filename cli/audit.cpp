@@ -32,7 +32,7 @@ struct AuditArgs {
 // The model to ask: MODEL, or the scores that another program made.
 std::unique_ptr<ModelSource> open_source(const AuditArgs& args, const DataSource& data,
                                          const TaskChanges& changes, const Exec& exec) {
-  if (args.scores.empty()) return open_model_file(args.model);
+  if (args.scores.empty()) return open_model_file(args.model, formats(args.common));
   std::optional<DataSource> pairs;
   if (!args.pair_scores.empty()) pairs = data_source(args.pair_scores);
   return std::make_unique<ScoresSource>(open_scores(data, std::move(pairs), changes, exec));
@@ -153,7 +153,8 @@ int run_audit(AuditArgs args) {
   const auto model = open_source(args, data, changes, session.exec());
   if (args.scores.empty()) options.task = changes;
   std::unique_ptr<ModelFile> previous_model;
-  if (!gate.previous_model.empty()) previous_model = open_model_file(gate.previous_model);
+  if (!gate.previous_model.empty())
+    previous_model = open_model_file(gate.previous_model, formats(args.common));
   options.previous_model = previous_model.get();
   AuditReport report = audit(*model, data, options, session.exec());
   report.shown = shown;

@@ -19,6 +19,7 @@
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/safe_text.h"
+#include "fmd/formats/torchscript.h"
 #include "fmd/pipeline/complete_task.h"
 
 namespace fmd::cli {
@@ -109,6 +110,7 @@ const BackendFiles& backend_files() {
   static const BackendFiles files = {
       {"parquet", plugin_paths("fmd_parquet.so", "FMD_PARQUET_LIB")},
       {"onnx", plugin_paths("fmd_onnx.so", "FMD_ONNX_LIB")},
+      {"torch", plugin_paths("fmd_torch.so", "FMD_TORCH_LIB")},
       {"images", plugin_paths("fmd_images.so", "FMD_IMAGES_LIB")},
       {"onnxruntime", onnx_runtime_paths()}};
   return files;
@@ -242,6 +244,18 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
 void add_inputs_options(CLI::App& command, Common& common) {
   command.add_option("--images", common.images,
                      "Folder or tar file with the images that a column of DATA names");
+  add_torchscript_option(command, common);
+}
+
+void add_torchscript_option(CLI::App& command, Common& common) {
+  command.add_flag("--allow-torchscript", common.allow_torchscript,
+                   "Open TorchScript models too, which can hold code that runs: only those "
+                   "you trust");
+}
+
+ModelFormats formats(const Common& common) {
+  return common.allow_torchscript ? formats_with_torchscript(&backend_files())
+                                  : model_formats();
 }
 
 TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {

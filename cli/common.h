@@ -13,6 +13,7 @@
 #include "fmd/core/exec.h"
 #include "fmd/data/csv.h"
 #include "fmd/data/task.h"
+#include "fmd/formats/model_file.h"
 #include "fmd/model/model.h"
 #include "fmd/pipeline/read.h"
 
@@ -26,6 +27,7 @@ struct Common {
   int threads = 0;
   std::string task_file;
   std::string images;
+  bool allow_torchscript = false;
   bool json = false;
 };
 
@@ -88,8 +90,11 @@ void add_groups_options(CLI::App& command, GroupsFile& groups);
 // The same, given to the model together with the files that its inputs are made of.
 void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
-// --images
+// --images, --allow-torchscript
 void add_inputs_options(CLI::App& command, Common& common);
+void add_torchscript_option(CLI::App& command, Common& common);
+// The kinds of model files that the command opens.
+[[nodiscard]] ModelFormats formats(const Common& common);
 
 // DATA of a command: a file, or data:NAME, with the groups joined.
 [[nodiscard]] DataSource data_source(const std::string& name,

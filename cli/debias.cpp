@@ -34,8 +34,11 @@ int run_debias(const DebiasArgs& args) {
   options.train = rows(args.train);
   options.test = rows(args.test);
   options.task = task_changes(args.common, args.flags);
-  options.save = {.out = args.out, .force = args.force, .date = now_utc()};
-  const auto model = open_model_file(args.model);
+  options.save = {.out = args.out,
+                  .force = args.force,
+                  .date = now_utc(),
+                  .formats = formats(args.common)};
+  const auto model = open_model_file(args.model, formats(args.common));
   options.layers = parse_layers(args.layers, model->model());
   const Repair repair =
       debias(*model, data_source(args.data, args.groups), options, session.exec());

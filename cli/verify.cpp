@@ -16,6 +16,7 @@ int run_verify(const VerifyArgs& args) {
   VerifyOptions options = args.options;
   options.data_folder = data_folder();
   options.inputs.images = args.common.images;
+  options.formats = formats(args.common);
   const VerifyReport report = verify(args.receipt, options, session.exec());
   print(args.common.json ? to_json(report) : screen(sheet_of(report)));
   return report.exit_code();
