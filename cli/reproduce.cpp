@@ -1,5 +1,6 @@
 #include "fmd/repro/reproduce.h"
 
+#include <optional>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -44,6 +45,18 @@ void require_room(const fs::path& folder) {
               "choose another one: fmd reproduce TABLE -o FOLDER");
 }
 
+// None where it needs a plug-in that is absent and others were asked for too.
+std::optional<ReproducedTable> table_of(const std::string& name, bool alone,
+                                        const ReproduceOptions& options, const Exec& exec) {
+  try {
+    return reproduce(name, options, exec);
+  } catch (const Error& error) {
+    if (alone || error.kind() != ErrorKind::unsupported) throw;
+    say(fmt::format("{} is left out: {}", name, error.what()));
+    return std::nullopt;
+  }
+}
+
 int run_reproduce(const ReproduceArgs& args) {
   const Session session(args.common);
   std::vector<std::string> names = {args.table};
@@ -63,7 +76,9 @@ int run_reproduce(const ReproduceArgs& args) {
   for (const std::string& name : names) {
     const std::string stem = args.quick ? name + ".quick" : name;
     options.cache = folder / (stem + ".cache.json");
-    const ReproducedTable table = reproduce(name, options, session.exec());
+    const auto made = table_of(name, args.table != "all", options, session.exec());
+    if (!made) continue;
+    const ReproducedTable& table = *made;
     OutputFiles files({.force = true});
     files.write(folder / (stem + ".json"), to_json(table));
     files.write(folder / (stem + ".md"), to_markdown(table));

@@ -16,6 +16,7 @@ struct CompareGround {
   HeadProblem problem;
   bool flips = false;  // the attribute's values can be set
   bool reads = false;  // the model reads the attribute, and it can be flipped
+  BaselineOptions baseline = {};
 };
 
 struct CompareMethod {
@@ -23,6 +24,7 @@ struct CompareMethod {
   bool decisions_only = false;
   bool needs_attribute = false;  // when it answers
   std::string reason;            // why it does not apply; empty: it does
+  bool by_name = false;          // only where it is asked for
   std::function<std::vector<BaselineCandidate>(const Exec&)> fit = {};
 };
 

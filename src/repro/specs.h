@@ -9,11 +9,12 @@
 namespace fmd::internal {
 
 // repro/<name>.toml, built in so that the command finds them wherever it runs.
-extern const unsigned char kReproToy[], kReproTable1[], kReproTable2[], kReproTable5[],
-    kReproTable6[], kReproTable7[], kReproTable8[], kReproSamples[], kReproHessian[];
+extern const unsigned char kReproToy[], kReproTable1[], kReproTable2[],
+    kReproTable2_trained[], kReproTable5[], kReproTable6[], kReproTable7[], kReproTable8[],
+    kReproSamples[], kReproHessian[];
 extern const std::size_t kReproToySize, kReproTable1Size, kReproTable2Size,
-    kReproTable5Size, kReproTable6Size, kReproTable7Size, kReproTable8Size,
-    kReproSamplesSize, kReproHessianSize;
+    kReproTable2_trainedSize, kReproTable5Size, kReproTable6Size, kReproTable7Size,
+    kReproTable8Size, kReproSamplesSize, kReproHessianSize;
 
 }  // namespace fmd::internal
 
