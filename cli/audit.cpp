@@ -162,7 +162,8 @@ int run_audit(AuditArgs& args) {
   const auto model = open_source(args, data, changes, session.exec());
   if (args.scores.empty()) options.task = changes;
   std::unique_ptr<ModelFile> previous_model;
-  if (!gate.previous_model.empty()) previous_model = open_model_file(gate.previous_model);
+  if (!gate.previous_model.empty())
+    previous_model = open_model_file(gate.previous_model, formats(args.common));
   options.previous_model = previous_model.get();
   const auto looks = note_look(args.ledger, "audit", args.data, args.model, session.exec());
   AuditReport report = audit(*model, data, options, session.exec());

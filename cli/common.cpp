@@ -19,6 +19,7 @@
 #include "fmd/core/file.h"
 #include "fmd/core/hash.h"
 #include "fmd/core/safe_text.h"
+#include "fmd/formats/torchscript.h"
 #include "fmd/pipeline/complete_task.h"
 
 namespace fmd::cli {
@@ -109,6 +110,7 @@ const BackendFiles& backend_files() {
   static const BackendFiles files = {
       {"parquet", plugin_paths("fmd_parquet.so", "FMD_PARQUET_LIB")},
       {"onnx", plugin_paths("fmd_onnx.so", "FMD_ONNX_LIB")},
+      {"torch", plugin_paths("fmd_torch.so", "FMD_TORCH_LIB")},
       {"images", plugin_paths("fmd_images.so", "FMD_IMAGES_LIB")},
       {"onnxruntime", onnx_runtime_paths()}};
   return files;
@@ -246,6 +248,7 @@ void add_inputs_options(CLI::App& command, Common& common) {
   command.add_option("--pair-images", common.pair_images,
                      "The same images with the attribute changed, for --pairs images");
   add_feature_cache(command, common);
+  add_torchscript_option(command, common);
 }
 
 void add_feature_cache(CLI::App& command, Common& common) {
@@ -297,9 +300,20 @@ void add_rows_option(CLI::App& command, Common& common) {
 }
 
 std::unique_ptr<ModelFile> open_file(const Common& common, const std::string& path) {
-  std::unique_ptr<ModelFile> file = open_model_file(path);
+  std::unique_ptr<ModelFile> file = open_model_file(path, formats(common));
   if (!common.training_rows.empty()) file->use_rows(common.training_rows);
   return file;
+}
+
+void add_torchscript_option(CLI::App& command, Common& common) {
+  command.add_flag("--allow-torchscript", common.allow_torchscript,
+                   "Open TorchScript models too, which can hold code that runs: only those "
+                   "you trust");
+}
+
+ModelFormats formats(const Common& common) {
+  return common.allow_torchscript ? formats_with_torchscript(&backend_files())
+                                  : model_formats();
 }
 
 TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {

@@ -30,6 +30,7 @@ struct Common {
   std::string images, pair_images;
   std::string feature_cache;  // a folder, or none
   std::string training_rows;
+  bool allow_torchscript = false;
   bool json = false;
 };
 
@@ -101,12 +102,15 @@ void add_ledger_option(CLI::App& command, std::string& ledger);
 // The same, given to the model together with the files that its inputs are made of.
 void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
-// --images, --pair-images, --feature-cache
+// --images, --pair-images, --feature-cache, --allow-torchscript
 void add_inputs_options(CLI::App& command, Common& common);
 // --feature-cache alone
 void add_feature_cache(CLI::App& command, Common& common);
+void add_torchscript_option(CLI::App& command, Common& common);
 // Where the inputs are, by these options.
 [[nodiscard]] InputFiles input_files(const Common& common);
+// The kinds of model files that the command opens.
+[[nodiscard]] ModelFormats formats(const Common& common);
 // --training-rows
 void add_rows_option(CLI::App& command, Common& common);
 // The model file, with the training rows that --training-rows names.

@@ -18,7 +18,7 @@ struct CompareArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string data, model, train, out, split_out;
+  std::string data, model, train, out, split_out, checkpoints;
   std::vector<std::string> scores, pair_scores;
   CompareOptions options;
   FieldFlags options_flags{fields(options)};
@@ -68,6 +68,20 @@ std::string split_csv(const std::vector<std::string>& parts) {
   return csv;
 }
 
+// Made where it is absent.
+std::filesystem::path checkpoint_folder(const CompareArgs& args) {
+  if (args.checkpoints.empty()) return {};
+  std::error_code error;
+  std::filesystem::create_directories(args.checkpoints, error);
+  if (!std::filesystem::is_directory(args.checkpoints, error)) {
+    throw Error(
+        ErrorKind::cannot_write,
+        fmt::format("--checkpoints {}: the folder cannot be made", args.checkpoints),
+        "name a folder that you may write to");
+  }
+  return args.checkpoints;
+}
+
 int run_compare(const CompareArgs& args) {
   const Session session(args.common);
   args.options_flags.apply();
@@ -77,6 +91,7 @@ int run_compare(const CompareArgs& args) {
   CompareOptions options = args.options;
   options.task = task_changes(args.common, args.flags);
   options.outside = outside_scores(args);
+  options.checkpoints = checkpoint_folder(args);
   if (!args.train.empty()) options.train = data_source(args.train, args.groups);
   const DataSource data = data_source(args.data, args.groups);
   const CompareReport report =
@@ -102,6 +117,7 @@ Examples
   fmd compare data:adult --attribute sex -o compare.json
   fmd compare loans.csv --label deny --favorable no --attribute race \
       --methods solve,eqodd,reject,group-thresholds
+  fmd compare data:adult --attribute sex --methods plain-network,lff,sensei --checkpoints state
   fmd compare repair.csv --model income.safetensors --train train.csv)";
 
 }  // namespace
@@ -127,6 +143,9 @@ void add_compare(CLI::App& app) {
       ->allow_extra_args(false);
   cmd->add_option("--split-out", args->split_out,
                   "Where to write which part each row is in");
+  cmd->add_option("--checkpoints", args->checkpoints,
+                  "Folder where methods that train networks leave their state: a run that "
+                  "was stopped goes on");
   cmd->add_option("-o,--out", args->out, "Where to write the JSON report");
   cmd->add_flag("--force", args->force, "Replace files that exist");
   add_groups_options(*cmd, args->groups);

@@ -38,7 +38,10 @@ int run_debias(const DebiasArgs& args) {
   options.task = task_changes(args.common, args.flags);
   const auto model = open_file(args.common, args.model);
   options.layers = parse_layers(args.layers, model->model());
-  options.save = {.out = args.out, .force = args.force, .date = now_utc()};
+  options.save = {.out = args.out,
+                  .force = args.force,
+                  .date = now_utc(),
+                  .formats = formats(args.common)};
   const std::filesystem::path receipt = DebiasFiles(args.out).receipt;
   require_signing(args.sign);
   OutputFiles signature({.force = args.force});

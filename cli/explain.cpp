@@ -45,7 +45,7 @@ int run_explain(const ExplainArgs& args) {
   ExplainOptions options = args.options;
   options.task = task_changes(args.common, args.flags);
   options.beside = args.out;
-  const auto model = open_model_file(args.model);
+  const auto model = open_model_file(args.model, formats(args.common));
   options.layers = parse_layers(args.layers, model->model());
   const auto all_layers = std::ssize(model->model().head->widths()) - 1;
   if (options.layers < all_layers)

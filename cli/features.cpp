@@ -21,7 +21,7 @@ int run_features(const FeaturesArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force, .standard = standard_output(args.common)});
   files.reserve(args.out);
-  Model model = open_model(args.model);
+  Model model = open_model(args.model, formats(args.common));
   apply_task(model, args.common, args.flags, args.data, session.exec());
   StudyStream stream(model, model.task,
                      DataSource::file(args.data, data_folder()).joined(args.groups),

@@ -16,7 +16,7 @@ struct ModelArgs {
 };
 
 int run_model(const ModelArgs& args) {
-  const std::unique_ptr<ModelFile> file = open_model_file(args.model);
+  const std::unique_ptr<ModelFile> file = open_model_file(args.model, formats(args.common));
   const ModelNote note = describe_model(*file);
   print(args.common.json ? to_json(note) : screen(sheet_of(note)));
   return 0;
@@ -29,6 +29,7 @@ void add_model(CLI::App& app) {
   auto* cmd = app.add_subcommand(
       "model", "Show what a model file holds: inputs, sizes, and what a repair can change");
   cmd->add_option("model", args->model, "Model file")->required();
+  add_torchscript_option(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer("\nExamples\n  fmd model income.safetensors\n  fmd model model.json --json");
   on_run(*cmd, [args] { return run_model(*args); });

@@ -21,7 +21,7 @@ int run_predict(const PredictArgs& args) {
   const Session session(args.common);
   OutputFiles files({.force = args.force, .standard = standard_output(args.common)});
   if (!args.out.empty()) files.reserve(args.out);
-  const auto model = open_model_file(args.model);
+  const auto model = open_model_file(args.model, formats(args.common));
   const Index rows = predict(
       *model, data_source(args.data), task_changes(args.common, args.flags),
       [&](std::string_view text) {

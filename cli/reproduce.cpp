@@ -1,5 +1,6 @@
 #include "fmd/repro/reproduce.h"
 
+#include <optional>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -79,6 +80,18 @@ void write_results(const ReproducedTable& table, const fs::path& folder,
     say(fmt::format("drew {}", (folder / (figure.name + ending + ".svg")).string()));
 }
 
+// None where it needs a plug-in that is absent and others were asked for too.
+std::optional<ReproducedTable> table_of(const std::string& name, bool alone,
+                                        const ReproduceOptions& options, const Exec& exec) {
+  try {
+    return reproduce(name, options, exec);
+  } catch (const Error& error) {
+    if (alone || error.kind() != ErrorKind::unsupported) throw;
+    say(fmt::format("{} is left out: {}", name, error.what()));
+    return std::nullopt;
+  }
+}
+
 int run_reproduce(const ReproduceArgs& args) {
   const Session session(args.common);
   std::vector<std::string> names = {args.table};
@@ -99,8 +112,11 @@ int run_reproduce(const ReproduceArgs& args) {
   for (const std::string& name : names) {
     const std::string stem = args.quick ? name + ".quick" : name;
     options.cache = folder / (stem + ".cache.json");
-    const ReproducedTable table = args.draw ? finished_table(folder / (stem + ".json"))
-                                            : reproduce(name, options, session.exec());
+    const auto made = args.draw
+                          ? finished_table(folder / (stem + ".json"))
+                          : table_of(name, args.table != "all", options, session.exec());
+    if (!made) continue;
+    const ReproducedTable& table = *made;
     write_results(table, folder, stem, args);
     if (args.common.json) {
       all.push_back(nlohmann::ordered_json::parse(to_json(table)));

@@ -20,6 +20,7 @@ int run_verify(const VerifyArgs& args) {
   VerifyOptions options = args.options;
   options.data_folder = data_folder();
   options.inputs = input_files(args.common);
+  options.formats = formats(args.common);
   if (args.signer.allowed.empty() != args.signer.name.empty())
     throw Error(ErrorKind::bad_option, "verify: --allowed-signers and --signer go together",
                 "--allowed-signers FILE --signer NAME, where FILE has a line \"NAME KEY\"");

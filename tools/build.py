@@ -59,7 +59,7 @@ def needs_configuring(preset: str) -> bool:
     done = folder / ".configured"
     if not (folder / "build.ninja").is_file() or not done.is_file():
         return True
-    causes = [ROOT / "CMakePresets.json", ROOT / "build/venv-parquet/.packages"]
+    causes = [ROOT / "CMakePresets.json", *(ROOT / f"build/venv-{name}/.packages" for name in ("parquet", "torch"))]
     return any(path.is_file() and path.stat().st_mtime > done.stat().st_mtime for path in causes)
 
 
@@ -136,8 +136,9 @@ def build(preset: str, targets: list[str], *, quiet: bool = False) -> int:
     """Returns the exit status of the build."""
     folder = ROOT / "build" / preset
     if preset in WITH_BACKENDS:
-        # Without Arrow or ONNX Runtime everything else is built, and 'fmd' says so when it needs one.
-        for name in ("parquet", "onnx"):
+        # Without Arrow, ONNX Runtime or PyTorch everything else is built, and 'fmd' says so when it needs one.
+        # PyTorch is large: only who tests everything gets it without asking (./dev setup torch).
+        for name in ("parquet", "onnx", *(["torch"] if os.environ.get("CI") == "true" else [])):
             environment.make_once(name, ROOT / f"backends/{name}/requirements.txt")
     with locked(preset):
         if needs_configuring(preset) and (status := configure(preset, quiet)):

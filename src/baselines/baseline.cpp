@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "baselines/methods.h"
+#include "baselines/network_training.h"
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/metrics/scored.h"
@@ -15,10 +16,17 @@ namespace {
 // To add a method: its algorithm gets a header and a source of its own in this part, a
 // function in baselines/methods.h gives its candidates, and it gets a line in this table.
 // `fmd compare` then offers it.
+// Those that train a network have their settings in baselines/network_training.cpp.
 struct Method {
   BaselineInfo info;
   std::vector<BaselineCandidate> (*fit)(const HeadProblem&, const Exec&);
 };
+
+BaselineInfo network(const char* name, const char* title, const char* source) {
+  BaselineInfo info{name, title, source, "nothing", false, false, false, true, false};
+  info.network = true;
+  return info;
+}
 
 const std::vector<Method>& methods() {
   static const std::vector<Method> all = {
@@ -46,6 +54,14 @@ const std::vector<Method>& methods() {
       {{"dfr", "last layer on balanced groups", "Kirichenko et al. 2023", "nothing", true,
         false, false, false, false, true},
        fit_dfr_method},
+      {network("plain-network", "a network trained as usual", "control"), nullptr},
+      {network("groupdro", "GroupDRO", "Sagawa et al. 2020"), nullptr},
+      {network("lff", "learning from failure", "Nam et al. 2020"), nullptr},
+      {network("ldr", "disentangled features", "Lee et al. 2021"), nullptr},
+      {network("rebias", "features independent of a biased network", "Bahng et al. 2020"),
+       nullptr},
+      {network("sensr", "sensitive subspace robustness", "Yurochkin et al. 2020"), nullptr},
+      {network("sensei", "sensitive set invariance", "Yurochkin and Sun 2021"), nullptr},
   };
   return all;
 }
@@ -83,7 +99,8 @@ std::string why_not(const BaselineInfo& info, const HeadProblem& problem) {
 }
 
 std::vector<BaselineCandidate> fit_baseline(const std::string& name,
-                                            const HeadProblem& problem, const Exec& exec) {
+                                            const HeadProblem& problem, const Exec& exec,
+                                            const BaselineOptions& options) {
   for (const Method& method : methods()) {
     if (method.info.name != name) continue;
     const std::string reason = why_not(method.info, problem);
@@ -91,6 +108,7 @@ std::vector<BaselineCandidate> fit_baseline(const std::string& name,
       throw Error(ErrorKind::unsupported, fmt::format("{}: {}", name, reason),
                   "leave this method out");
     }
+    if (method.info.network) return fit_network(name, problem, options, exec);
     return method.fit(problem, exec);
   }
   std::string names;

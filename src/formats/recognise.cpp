@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "formats/onnx/onnx_file.h"
+#include "formats/torch/torch_file.h"
 
 namespace fmd::internal {
 namespace {
@@ -44,9 +45,7 @@ void require_safetensors(std::span<const std::uint8_t> bytes, const std::string&
   const auto first = std::find_if(head.begin(), head.end(), [](char c) {
     return c != ' ' && c != '\n' && c != '\r' && c != '\t';
   });
-  if (begins(text, "PK\x03\x04"))
-    unsupported(source, "a zip archive (PyTorch's .pt, Keras or NumPy)",
-                "it may hold pickled code, which is never executed here; " + kUseScores);
+  if (begins(text, "PK\x03\x04")) refuse_archive(bytes, source);
   if (seems_pickle(text))
     unsupported(source, "a Python pickle",
                 "a pickle is code and is never executed here; " + kUseScores);

@@ -157,11 +157,10 @@ struct OnnxBackbone::Session {
   void open(const OnnxPart& part, const Exec& exec) {
     const std::scoped_lock lock(mutex);
     if (model != nullptr) return;
+    const Runtime& runtime = part.runtime;
     table = static_cast<const FmdOnnx*>(
-        open_backend("onnx", kFmdOnnxVersion, exec.backends,
-                     fmt::format("{}: an ONNX model", part.source),
-                     "build fmd with backends/onnx, or give the scores of the model: fmd "
-                     "audit --scores FILE"));
+        open_backend(runtime.backend, runtime.version, exec.backends,
+                     fmt::format("{}: {}", part.source, runtime.model), runtime.hint));
     std::string libraries = "libonnxruntime.so.1\nlibonnxruntime.so";
     if (exec.backends != nullptr && exec.backends->contains("onnxruntime")) {
       libraries.clear();
@@ -178,10 +177,10 @@ struct OnnxBackbone::Session {
     const bool absent = reason.starts_with("ONNX Runtime cannot be opened");
     throw Error(absent ? ErrorKind::unsupported : ErrorKind::bad_model,
                 fmt::format("{}: {}{}", part.source,
-                            absent ? "" : "ONNX Runtime refuses it: ", reason),
+                            absent ? "" : runtime.name + " refuses it: ", reason),
                 absent ? "install it (pip install onnxruntime) and name its library: "
                          "FMD_ORT_LIB=.../libonnxruntime.so.1.x"
-                       : "check that the model runs in ONNX Runtime");
+                       : "check that the model runs in " + runtime.name);
   }
 };
 
@@ -509,10 +508,10 @@ void OnnxBackbone::run_batch(const Session* session, const FmdImages* decoder,
   if (session->table->run(session->model, views.data(),
                           static_cast<std::int32_t>(views.size()), part_->output.c_str(),
                           into, numbers, message.data(), message.size()) == 0)
-    throw Error(
-        ErrorKind::bad_model,
-        fmt::format("{}: ONNX Runtime stops: {}", part_->source, safe_text(message.data())),
-        "check that the model takes inputs of this shape: fmd model FILE");
+    throw Error(ErrorKind::bad_model,
+                fmt::format("{}: {} stops: {}", part_->source, part_->runtime.name,
+                            safe_text(message.data())),
+                "check that the model takes inputs of this shape: fmd model FILE");
 }
 
 // Null where no input is an image.

@@ -21,8 +21,19 @@ struct OnnxInput {
   std::vector<Index> dims;  // with that of the rows; -1 = any
 };
 
-// The lower part of an ONNX model.
+// Who runs a model: ONNX Runtime, or PyTorch, whose plug-in begins with the same table.
+struct Runtime {
+  std::string backend = "onnx";  // name of the plug-in
+  std::uint32_t version = kFmdOnnxVersion;
+  std::string name = "ONNX Runtime", model = "an ONNX model";  // for messages
+  std::string hint =
+      "build fmd with backends/onnx, or give the scores of the model: fmd audit --scores "
+      "FILE";
+};
+
+// The lower part of an ONNX or TorchScript model.
 struct OnnxPart {
+  Runtime runtime = {};
   std::string source;  // name of the file, for messages
   Bytes bytes;         // a model; empty: the head reads the input itself
   std::string output;  // the tensor that the head reads
@@ -34,9 +45,9 @@ struct OnnxPart {
 
 struct OnnxBatch;  // one input of one batch
 
-// Features by ONNX Runtime, in batches on all threads; the library is opened by the first
-// call of features(). Batches always have the same size, so that a row's features do not
-// depend on how many rows there are.
+// Features by the part's runtime, in batches on all threads; the library is opened by the
+// first call of features(). Batches always have the same size, so that a row's features do
+// not depend on how many rows there are.
 class OnnxBackbone final : public Backbone {
  public:
   explicit OnnxBackbone(OnnxPart part);

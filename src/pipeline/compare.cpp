@@ -93,7 +93,8 @@ class Contest {
         ground_{.problem =
                     head_problem(model_, edit_, nullptr, train_ ? &*train_ : nullptr, {0}),
                 .flips = study_.attributes[0].flips(),
-                .reads = !edit_.pairs.empty()},
+                .reads = !edit_.pairs.empty(),
+                .baseline = {.checkpoints = options.checkpoints}},
         measure_(options.target            ? options.target->measure
                  : options.measure.empty() ? (ground_.reads ? "co" : "equalized_odds")
                                            : measure_named(options.measure, "compare")) {
@@ -144,7 +145,10 @@ class Contest {
 
   // The methods that were asked for, or all. The unchanged model always comes first.
   [[nodiscard]] std::vector<CompareMethod> wanted(std::vector<CompareMethod> all) const {
-    if (options_.methods.empty()) return all;
+    if (options_.methods.empty()) {
+      std::erase_if(all, [](const CompareMethod& method) { return method.by_name; });
+      return all;
+    }
     std::vector<CompareMethod> chosen;
     for (CompareMethod& method : all) {
       const bool asked = std::find(options_.methods.begin(), options_.methods.end(),
@@ -405,7 +409,9 @@ std::vector<OptionField> fields(CompareOptions& o) {
       {.name = "methods",
        .value = methods,
        .flag = "--methods",
-       .help = "Names separated by commas; without --methods, all that apply",
+       .help = "Names separated by commas; without --methods, all that apply apart from "
+               "those that "
+               "train networks",
        .shows_default = false},
       {.name = "attribute", .value = &o.attribute},
       {.name = "measure",

@@ -114,14 +114,14 @@ std::vector<CompareMethod> all_methods(const CompareGround& g) {
   std::vector<CompareMethod> all;
   for (const ControlEntry& entry : kControls)
     all.push_back({entry.name, entry.title, "control", "", "nothing", false, false,
-                   entry.reason(g),
+                   entry.reason(g), false,
                    [&g, fit = entry.fit](const Exec& exec) { return fit(g, exec); }});
   for (const RepairMethodInfo& info : repair_methods()) {
     if (!info.compared) continue;
     std::string reason = info.on_columns ? column_not_read(g) : not_read(g);
     if (reason.empty() && info.trains) reason = no_train(g);
     all.push_back({to_string(info.method), info.title, "fmd", "", "nothing", false, false,
-                   std::move(reason), [&g, method = info.method](const Exec& exec) {
+                   std::move(reason), false, [&g, method = info.method](const Exec& exec) {
                      return fit_debiased(g, method, exec);
                    }});
   }
@@ -129,8 +129,8 @@ std::vector<CompareMethod> all_methods(const CompareGround& g) {
     const std::string needs = info.needs;
     all.push_back({info.name, info.title, "rival", info.source, needs, info.decisions_only,
                    needs.starts_with("the attribute"), why_not(info, g.problem),
-                   [&g, name = std::string(info.name)](const Exec& exec) {
-                     return fit_baseline(name, g.problem, exec);
+                   info.network, [&g, name = std::string(info.name)](const Exec& exec) {
+                     return fit_baseline(name, g.problem, exec, g.baseline);
                    }});
   }
   return all;

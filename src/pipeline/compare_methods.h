@@ -19,6 +19,7 @@ struct CompareGround {
   bool flips = false;                // the attribute's values can be set
   bool reads = false;                // the model reads the attribute, and it can be flipped
   std::optional<Limit> target = {};  // a gap between groups that solve aims at
+  BaselineOptions baseline = {};
 };
 
 struct CompareMethod {
@@ -26,6 +27,7 @@ struct CompareMethod {
   bool decisions_only = false;
   bool needs_attribute = false;  // when it answers
   std::string reason;            // why it does not apply; empty: it does
+  bool by_name = false;          // only where it is asked for
   std::function<std::vector<BaselineCandidate>(const Exec&)> fit = {};
 };
 

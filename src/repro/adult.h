@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "fmd/baselines/baseline.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/pipeline/train_model.h"
 #include "repro/experiment.h"
@@ -26,12 +27,18 @@ class AdultIncome {
   [[nodiscard]] Measured retrained(const std::string& id);
   // A rival method, by its name in baselines().
   [[nodiscard]] Measured rival(const std::string& id, const std::string& name);
+  // A method that trains a network from scratch on the training rows; settings: network,
+  // its name in baselines(), and effort.
+  [[nodiscard]] Measured network(const std::string& id, const Settings& settings);
   // Accuracy and bias of solve on the last layer for each lambda, as JSON.
   [[nodiscard]] std::string pareto(const Settings& settings);
   [[nodiscard]] std::map<std::string, double> facts() const { return facts_; }
 
  private:
   [[nodiscard]] Vector averaged() const;
+  // The candidate that is most accurate on the hold-out, on the rows that report.
+  [[nodiscard]] Measured best_of(const std::string& id, const Stage& stage,
+                                 const std::vector<BaselineCandidate>& candidates) const;
   [[nodiscard]] Side side(const Model& model, const Table& table) const;
 
   Exec exec_;

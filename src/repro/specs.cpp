@@ -13,6 +13,7 @@ const std::vector<Spec>& specs() {
         {"toy", kReproToy, kReproToySize},
         {"table1", kReproTable1, kReproTable1Size},
         {"table2", kReproTable2, kReproTable2Size},
+        {"table2_trained", kReproTable2_trained, kReproTable2_trainedSize},
         {"table3", kReproTable3, kReproTable3Size},
         {"table5", kReproTable5, kReproTable5Size},
         {"table6", kReproTable6, kReproTable6Size},

@@ -11,8 +11,8 @@ import unittest
 import xml.etree.ElementTree
 
 FMD = ""
-TABLES = ["toy", "table1", "table2", "table3", "table5", "table6", "table7", "table8", "samples", "hessian", "pairs",
-          "overview"]
+TABLES = ["toy", "table1", "table2", "table2_trained", "table3", "table5", "table6", "table7", "table8", "samples",
+          "hessian", "pairs", "overview"]
 
 
 def has_data():
@@ -86,7 +86,9 @@ class Reproduce(unittest.TestCase):
         if not has_data():
             self.skipTest("needs mnist in FMD_DATA")
         tables = json.loads(self.run_fmd("all", "--quick", "-o", "out", "--json").stdout)
-        self.assertEqual([table["table"] for table in tables], TABLES)
+        trained = (pathlib.Path(FMD).parent / "fmd_torch.so").exists()
+        self.assertEqual([table["table"] for table in tables],
+                         [name for name in TABLES if trained or name != "table2_trained"])
         for table in tables:
             markdown = (self.dir / f"out/{table['table']}.quick.md").read_text()
             self.assertNotIn("reached", markdown)  # a quick run judges no bar

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -54,9 +55,21 @@ struct BaselineInfo {
   bool two_classes, two_groups, favorable, trains;  // what it requires of the problem
   bool decisions_only;                              // it gives no probabilities
   bool whole_head = false;                          // it needs all weights and an intercept
+  // It trains a network of its own with PyTorch, which takes long: only where it is asked
+  // for by name.
+  bool network = false;
 };
 
-// reweigh, influence-reweigh, eqodd, ceqodd, reject, group-thresholds, ppif, dfr.
+struct BaselineOptions {
+  // Folder that exists, where trainings of networks leave their state, so that a run that
+  // was stopped goes on. Empty: none is kept.
+  std::filesystem::path checkpoints = {};
+  std::vector<Index> hidden = {100, 100};  // widths of the networks' hidden layers
+  double effort = 1;                       // multiplies the steps of a training
+};
+
+// reweigh, influence-reweigh, eqodd, ceqodd, reject, group-thresholds, ppif, dfr; networks:
+// plain-network, groupdro, lff, ldr, rebias, sensr, sensei.
 [[nodiscard]] const std::vector<BaselineInfo>& baselines();
 [[nodiscard]] const BaselineInfo* find_baseline(const std::string& name);  // null: none
 
@@ -65,9 +78,9 @@ struct BaselineInfo {
 
 // All candidates of a method, one for each setting. Throws Error(bad_option: no such
 // method; unsupported: why_not; bad_data: a cell without rows; bad_shape).
-[[nodiscard]] std::vector<BaselineCandidate> fit_baseline(const std::string& name,
-                                                          const HeadProblem& problem,
-                                                          const Exec& exec);
+[[nodiscard]] std::vector<BaselineCandidate> fit_baseline(
+    const std::string& name, const HeadProblem& problem, const Exec& exec,
+    const BaselineOptions& options = {});
 
 // Answers of a linear head: its probabilities, and decisions by the threshold (two classes)
 // or for the most probable class (more classes).

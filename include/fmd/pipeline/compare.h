@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ struct OutsideScores {
 };
 
 struct CompareOptions {
-  std::vector<std::string> methods = {};  // see compare_methods(); empty = all that apply
-  std::string attribute = "";             // empty = the task's first one
+  // See compare_methods(). Empty = all that apply, apart from those that train networks.
+  std::vector<std::string> methods = {};
+  std::string attribute = "";  // empty = the task's first one
   // What the rule minimises: co, flip_rate, demographic_parity, equal_opportunity or
   // equalized_odds. Empty = co where the model reads the attribute, otherwise
   // equalized_odds.
@@ -48,6 +50,8 @@ struct CompareOptions {
   TaskChanges task = {};  // of the model's task; an attribute that its flags name is meant
   std::optional<DataSource> train = {};  // the rows that the model was trained on
   std::vector<OutsideScores> outside = {};
+  // Folder where methods that train networks leave their state; empty: none is kept.
+  std::filesystem::path checkpoints = {};
 };
 
 // Every field that a flag sets. The list points into `options`.
