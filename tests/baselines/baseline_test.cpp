@@ -62,6 +62,7 @@ TEST(Baselines, EveryMethodAnswersTheRowsItIsGiven) {
   const double base =
       c.accuracy(head_answers(*c.head, c.problem.theta, 0.5, c.problem.edit.rows, {}));
   for (const BaselineInfo& info : baselines()) {
+    if (info.network) continue;  // with PyTorch: tests/cli/torch_training.py
     const auto candidates = fit_baseline(info.name, c.problem, {});
     ASSERT_FALSE(candidates.empty()) << info.name;
     for (const BaselineCandidate& candidate : candidates) {
@@ -94,6 +95,9 @@ TEST(Baselines, SayWhyTheyDoNotApply) {
   for (const char* name : {"group-thresholds", "dfr"})
     EXPECT_FALSE(fit_baseline(name, three_groups.problem, {}).empty());
   Case c;
+  const BackendFiles nowhere = {{"torch", {"no/such/fmd_torch.so"}}};
+  EXPECT_ERROR(fit_baseline("lff", c.problem, {.backends = &nowhere}),
+               ErrorKind::unsupported, "method lff needs the plug-in fmd_torch.so");
   c.problem.train.reset();
   EXPECT_ERROR(fit_baseline("reweigh", c.problem, {}), ErrorKind::unsupported,
                "trained on");

@@ -139,8 +139,8 @@ TEST(GroupIntervals, BcaLeavesOutEveryRow) {
     }
   }
   const double adjusted = adjusted_confidence(.95, 2);
-  for (const char* name : {"average_odds_difference", "f1_difference",
-                           "equalized_odds_difference", "mcc_difference", "dca"}) {
+  for (const char* name :
+       {"average_odds_difference", "f1_difference", "mcc_difference", "dca"}) {
     const CriterionInfo& info = *find_criterion(name);
     for (const Comparison& c : r.find(name)->comparisons)
       expect_same(c.difference,
@@ -164,6 +164,9 @@ TEST(GroupIntervals, SaySoWhereTheyAreNotBootstrapped) {
     EXPECT_EQ(r.find("average_odds_difference")->value.kind, resampled);
     EXPECT_EQ(r.find("demographic_parity_soft")->comparisons[0].difference.kind, resampled);
     EXPECT_EQ(r.find("differential_fairness")->value.kind, IntervalKind::newcombe);
+    for (const char* name : {"equalized_odds_difference", "average_abs_odds_difference",
+                             "conditional_use_accuracy_difference"})
+      EXPECT_EQ(r.find(name)->value.kind, IntervalKind::newcombe) << name;
     // A sample shows more of these sizes than there is: no resampling tells by how much.
     EXPECT_TRUE(std::isnan(r.find("between_group_entropy")->value.low));
     EXPECT_TRUE(std::isnan(r.find("bias_amplification")->value.low));

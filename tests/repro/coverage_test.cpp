@@ -17,9 +17,12 @@ TEST(CoverageSlow, IntervalsHoldWhatTheySay) {
     CoverageSetting setting{population, 600, 0, {}};
     add_draws(setting, options.draws, options, {});
     for (const char* name :
-         {"demographic_parity", "equalized_odds", "accuracy_difference", "disparate_impact",
-          "f1_difference", "balanced_accuracy_difference", "selection_ratio", "co",
-          "selection_rate of a group", "statistical_parity_difference"}) {
+         {"demographic_parity", "equalized_odds", "equalized_odds_difference",
+          "equalized_odds_ratio", "average_abs_odds_difference", "differential_fairness",
+          "subgroup_selection", "abroca", "worst_group_accuracy", "accuracy_difference",
+          "disparate_impact", "f1_difference", "balanced_accuracy_difference",
+          "selection_ratio", "co", "selection_rate of a group",
+          "statistical_parity_difference"}) {
       const CoveredFigure& figure = setting.figures[name];
       ASSERT_GE(figure.intervals, 50) << name;
       EXPECT_GE(static_cast<double>(figure.inside) / static_cast<double>(figure.intervals),

@@ -33,6 +33,55 @@ RateCount count_of(const RateInfo& rate, const CountedGroup& c, bool right) {
                    rate.share(right ? c.right_squares : c.squares).of);
 }
 
+// Criteria that put the sizes of two differences or ratios together. Resampling adds to
+// sizes: its replicates of equal groups all lie above 0. The intervals of both parts, each
+// at half the level, hold together.
+struct TwoSizes {
+  const char* criterion;
+  const char* rates[2];
+  bool mean;  // of the two sizes; otherwise the larger one, or the smaller ratio
+};
+
+constexpr TwoSizes kTwoSizes[] = {
+    {"equalized_odds_difference", {"tpr", "fpr"}, false},
+    {"equalized_odds_ratio", {"tpr", "fpr"}, false},
+    {"conditional_use_accuracy_difference", {"ppv", "npv"}, false},
+    {"average_abs_odds_difference", {"fpr", "tpr"}, true}};
+
+const TwoSizes* find_two_sizes(const std::string& criterion) {
+  for (const TwoSizes& two : kTwoSizes)
+    if (criterion == two.criterion) return &two;
+  return nullptr;
+}
+
+Interval part_of(const CriterionInfo& criterion, const RateInfo& rate,
+                 const CountedGroup& u, const CountedGroup& p, double confidence) {
+  RateCount first = count_of(rate, u, false), second = count_of(rate, p, false);
+  if (!criterion.ratio)
+    return effective_newcombe(first.hits, first.of, second.hits, second.of, confidence);
+  if (first.hits * second.of > second.hits * first.of) std::swap(first, second);
+  return effective_ratio(first.hits, first.of, second.hits, second.of, confidence);
+}
+
+Interval compare_sizes(const CriterionInfo& criterion, const TwoSizes& two,
+                       const CountedGroup& u, const CountedGroup& p, double confidence) {
+  const double value = criterion.value(u.sums, p.sums);
+  const double half = adjusted_confidence(confidence, 2);
+  WidestPair widest(criterion.ratio);
+  double low = 0, high = 0;
+  for (const char* name : two.rates) {
+    const Interval part = part_of(criterion, *find_rate(name), u, p, half);
+    widest.add({0, 1, name, part});
+    low += std::max({0.0, part.low, -part.high}) / 2;
+    high += std::max(part.high, -part.low) / 2;
+  }
+  const Interval ends = widest.widest().difference;
+  if (std::isnan(value) || std::isnan(ends.low)) return {value, kUndefined, kUndefined};
+  if (two.mean) return {value, low, high, IntervalKind::newcombe};
+  return {value, criterion.ratio ? ends.low : std::max(0.0, ends.low), ends.high,
+          criterion.ratio ? IntervalKind::rate_ratio : IntervalKind::newcombe};
+}
+
 Interval compare(const CriterionInfo& criterion, const RateInfo* rate, bool right,
                  const CountedGroup& u, const CountedGroup& p, double confidence,
                  Bootstrap intervals) {
@@ -42,6 +91,8 @@ Interval compare(const CriterionInfo& criterion, const RateInfo* rate, bool righ
     return (criterion.ratio ? effective_ratio : effective_newcombe)(
         first.hits, first.of, second.hits, second.of, confidence);
   }
+  if (const TwoSizes* two = find_two_sizes(criterion.name))
+    return compare_sizes(criterion, *two, u, p, confidence);
   const double value = criterion.value(u.sums, p.sums);
   if (u.replicates.empty()) return {value, kUndefined, kUndefined};
   std::vector<double> values(u.replicates.size());
