@@ -140,7 +140,8 @@ void add_reproduce(CLI::App& app) {
   auto* cmd = app.add_subcommand(
       "reproduce",
       "Measure a table of the paper again; show the printed figures, ours and the time");
-  cmd->add_option("table", args->table, "toy, table1, ...; all = every table but table3")->required();
+  cmd->add_option("table", args->table, "toy, table1, ...; all = every table but table3")
+      ->required();
   cmd->add_option("--seeds", args->seeds, "Number of seeds, beginning with --seed")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
