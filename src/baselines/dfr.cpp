@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -62,23 +63,51 @@ std::vector<Index> balanced_draw(const Cells& cells, Rng& rng) {
   return drawn;
 }
 
-// Parameters for every C on one draw, in terms of the original features.
+// The features of a draw that vary, standardised. The others get no weight.
+struct StandardRows {
+  Matrix X;
+  Vector mean, scale;
+  std::vector<Index> varying;
+};
+
+StandardRows standardised(const Features& features, std::span<const Index> drawn) {
+  Matrix X = dense_matrix(features, drawn);
+  StandardRows rows;
+  rows.mean = X.colwise().mean().transpose();
+  X.rowwise() -= rows.mean.transpose();
+  rows.scale = (X.colwise().squaredNorm() / static_cast<double>(X.rows())).cwiseSqrt();
+  for (Index j = 0; j < X.cols(); ++j)
+    if (rows.scale[j] > 1e-12) rows.varying.push_back(j);
+  rows.X.resize(X.rows(), std::ssize(rows.varying));
+  for (Index k = 0; k < rows.X.cols(); ++k) {
+    const Index j = rows.varying[at(k)];
+    rows.X.col(k) = X.col(j) / rows.scale[j];
+  }
+  return rows;
+}
+
+// Parameters for every C on one draw, in terms of the original features. From the smallest
+// C, whose fit has the fewest weights, each fit starts where the one before ended.
 std::vector<Vector> fit_draw(const LinearHead& head, const Rows& rows,
                              std::span<const Index> drawn, std::span<const double> C) {
-  Matrix X = dense_matrix(*rows.X, drawn);
+  const StandardRows s = standardised(*rows.X, drawn);
   std::vector<std::int32_t> y;
   for (const Index row : drawn) y.push_back(rows.y[at(row)]);
-  const Vector mean = X.colwise().mean().transpose();
-  X.rowwise() -= mean.transpose();
-  Vector scale = (X.colwise().squaredNorm() / static_cast<double>(X.rows())).cwiseSqrt();
-  for (double& s : scale) s = s > 1e-12 ? s : 1;  // a feature that does not vary stays 0
-  X = X * scale.cwiseInverse().asDiagonal();
-  std::vector<Vector> thetas;
+  std::vector<std::size_t> order(C.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return C[a] < C[b]; });
+  std::vector<Vector> thetas(C.size());
   SparseLogistic found;
-  for (const double c : C) {
-    found = fit_sparse_logistic(X, y, 1 / (c * static_cast<double>(X.rows())), found, 1e-7);
-    const Vector w = found.w.cwiseQuotient(scale);
-    thetas.push_back(head.from(w.transpose(), Vector::Constant(1, found.b - w.dot(mean))));
+  for (const std::size_t c : order) {
+    found = fit_sparse_logistic(s.X, y, 1 / (C[c] * static_cast<double>(s.X.rows())), found,
+                                1e-7);
+    Vector w = Vector::Zero(head.inputs());
+    for (std::size_t k = 0; k < s.varying.size(); ++k) {
+      const Index j = s.varying[k];
+      w[j] = found.w[static_cast<Index>(k)] / s.scale[j];
+    }
+    thetas[c] = head.from(w.transpose(), Vector::Constant(1, found.b - w.dot(s.mean)));
   }
   return thetas;
 }

@@ -14,6 +14,8 @@ namespace {
 constexpr int kMostNewtonSteps = 200;
 constexpr int kMostSweeps = 1000;
 
+using Square = Eigen::MatrixXd;
+
 struct NewtonState {
   const Matrix& X;
   std::span<const std::int32_t> y;
@@ -54,35 +56,108 @@ struct NewtonState {
 
 double shrink(double x, double by) { return x > by ? x - by : x < -by ? x + by : 0; }
 
-// The minimum of the quadratic model with the l1 term: w, then b as the last entry.
-Vector model_minimum(const NewtonState& s, double tolerance) {
-  const Index n = s.X.rows(), d = s.X.cols();
-  const Vector slope = (s.p.array() * (1 - s.p.array())).max(1e-9) / static_cast<double>(n);
-  Eigen::MatrixXd H(d + 1, d + 1);
-  const Eigen::MatrixXd scaled = slope.asDiagonal() * s.X;
-  H.topLeftCorner(d, d).noalias() = s.X.transpose() * scaled;
-  H.col(d).head(d) = scaled.colwise().sum().transpose();
-  H.row(d).head(d) = H.col(d).head(d).transpose();
-  H(d, d) = slope.sum();
-  Vector at(d + 1), now(d + 1), g(d + 1);
-  at << s.w, s.b;
-  now = at;
-  g << s.gradient, s.intercept_gradient;  // of the model at `now`
-  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+// The weights that the model of one step may change: those that are not 0, and those that
+// the gradient pulls away from it. All others stay 0 until a later step.
+std::vector<Index> moving_weights(const NewtonState& s) {
+  std::vector<Index> moving;
+  for (Index j = 0; j < s.w.size(); ++j)
+    if (s.w[j] != 0 || std::abs(s.gradient[j]) > s.penalty) moving.push_back(j);
+  return moving;
+}
+
+// The quadratic model of the loss in the moving weights, and b as the last entry.
+struct QuadraticModel {
+  Square H;
+  Vector now, g;  // g: its gradient at `now`, without the l1 term
+  double penalty;
+
+  QuadraticModel(const NewtonState& s, const std::vector<Index>& moving)
+      : penalty(s.penalty) {
+    const Index n = s.X.rows(), d = std::ssize(moving);
+    Square X(n, d);
+    now.resize(d + 1);
+    g.resize(d + 1);
+    for (Index j = 0; j < d; ++j) {
+      X.col(j) = s.X.col(moving[at(j)]);
+      now[j] = s.w[moving[at(j)]];
+      g[j] = s.gradient[moving[at(j)]];
+    }
+    now[d] = s.b;
+    g[d] = s.intercept_gradient;
+    const Vector slope =
+        (s.p.array() * (1 - s.p.array())).max(1e-9) / static_cast<double>(n);
+    const Square scaled = slope.asDiagonal() * X;
+    H.resize(d + 1, d + 1);
+    H.topLeftCorner(d, d).noalias() = X.transpose() * scaled;
+    H.col(d).head(d) = scaled.colwise().sum().transpose();
+    H.row(d).head(d) = H.col(d).head(d).transpose();
+    H(d, d) = slope.sum();
+  }
+
+  // One pass of coordinate descent; the largest change of a slope by one coordinate.
+  double sweep() {
+    const Index d = now.size() - 1;
     double moved = 0;
     for (Index j = 0; j <= d; ++j) {
       const double curvature = std::max(H(j, j), 1e-12);
       const double target = now[j] - g[j] / curvature;
-      const double next = j == d ? target : shrink(target, s.penalty / curvature);
+      const double next = j == d ? target : shrink(target, penalty / curvature);
       const double change = next - now[j];
       if (change == 0) continue;
       g += change * H.col(j);
       now[j] = next;
       moved = std::max(moved, std::abs(change) * curvature);
     }
-    if (moved < 0.1 * tolerance) break;
+    return moved;
   }
-  return now;
+
+  // To the minimum over the weights that are not 0, or up to the first that becomes 0.
+  void solve_support() {
+    const Index d = now.size() - 1;
+    std::vector<Index> support;
+    for (Index j = 0; j < d; ++j)
+      if (now[j] != 0) support.push_back(j);
+    support.push_back(d);
+    const auto size = std::ssize(support);
+    Vector slope(size);
+    for (Index k = 0; k < size; ++k) {
+      const Index j = support[at(k)];
+      slope[k] = g[j] + (j == d ? 0 : std::copysign(penalty, now[j]));
+    }
+    const Eigen::LLT<Square> factor(Square(H(support, support)));
+    if (factor.info() != Eigen::Success) return;
+    const Vector step = -factor.solve(slope);
+    if (!step.allFinite()) return;
+    double part = 1;
+    Index first_zero = -1;
+    for (Index k = 0; k + 1 < size; ++k) {
+      const double x = now[support[at(k)]];
+      if (x * (x + part * step[k]) > 0) continue;
+      part = -x / step[k];
+      first_zero = k;
+    }
+    for (Index k = 0; k < size; ++k) {
+      const Index j = support[at(k)];
+      const double next = k == first_zero ? 0 : now[j] + part * step[k];
+      g += (next - now[j]) * H.col(j);
+      now[j] = next;
+    }
+  }
+};
+
+// The minimum of the quadratic model with the l1 term: w, then b as the last entry.
+Vector model_minimum(const NewtonState& s, double tolerance) {
+  const std::vector<Index> moving = moving_weights(s);
+  QuadraticModel model(s, moving);
+  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+    if (model.sweep() < 0.1 * tolerance) break;
+    model.solve_support();
+  }
+  Vector to = Vector::Zero(s.w.size() + 1);
+  for (std::size_t k = 0; k < moving.size(); ++k)
+    to[moving[k]] = model.now[static_cast<Index>(k)];
+  to[s.w.size()] = model.now[std::ssize(moving)];
+  return to;
 }
 
 }  // namespace

@@ -87,17 +87,20 @@ class SparseFeatures final : public Features {
   [[nodiscard]] FeatureBlock gather(std::span<const Index> rows,
                                     Scratch& scratch) const override {
     scratch.start.assign(1, 0);
-    scratch.column.clear();
-    scratch.value.clear();
     for (const Index row : rows) {
       require_row(row, this->rows());
-      const Index from = csr_.start[at(row)], to = csr_.start[at(row) + 1];
-      scratch.column.insert(scratch.column.end(), csr_.column.begin() + from,
-                            csr_.column.begin() + to);
+      scratch.start.push_back(scratch.start.back() + csr_.start[at(row) + 1] -
+                              csr_.start[at(row)]);
+    }
+    const auto entries = at(scratch.start.back());
+    scratch.column.resize(entries);
+    scratch.value.resize(csr_.value.empty() ? 0 : entries);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Index from = csr_.start[at(rows[i])], to = scratch.start[i];
+      const Index count = scratch.start[i + 1] - to;
+      std::copy_n(csr_.column.begin() + from, count, scratch.column.begin() + to);
       if (!csr_.value.empty())
-        scratch.value.insert(scratch.value.end(), csr_.value.begin() + from,
-                             csr_.value.begin() + to);
-      scratch.start.push_back(static_cast<Index>(scratch.column.size()));
+        std::copy_n(csr_.value.begin() + from, count, scratch.value.begin() + to);
     }
     FeatureBlock block;
     block.rows = static_cast<Index>(rows.size());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <queue>
 
 #include "core/check.h"
@@ -84,45 +85,60 @@ class Greedy {
     }
   }
 
-  // Puts the query's next wish into the queue. A query without a wish drops out.
-  void ask(Index q) {
+  // The query's next wish; none when it drops out.
+  std::optional<Wish> next_wish(Index q) {
     const auto& list = list_[at(q)];
     MatchOutcome& outcome = matches_.outcome[at(q)];
     if (next_[at(q)] == list.size()) {
       // A list that is not full held all there are.
-      if (full_[at(q)]) wishes_.push({list.back().distance, q, -1});
-      return;
+      if (!full_[at(q)]) return std::nullopt;
+      return Wish{list.back().distance, q, -1};
     }
     const Near& near = list[next_[at(q)]];
     if (outcome == MatchOutcome::no_candidate)
       outcome =
           near.distance > options_.caliper ? MatchOutcome::too_far : MatchOutcome::used_up;
-    if (near.distance > options_.caliper) return;
-    wishes_.push({near.distance, q, near.row});
+    if (near.distance > options_.caliper) return std::nullopt;
+    return Wish{near.distance, q, near.row};
+  }
+
+  void ask(Index q) {
+    if (const std::optional<Wish> wish = next_wish(q)) wishes_.push(*wish);
+  }
+
+  [[nodiscard]] bool used_up(Index row) const {
+    return options_.reuse > 0 && left_[at(row)] == 0;
   }
 
   void grant(const Wish& wish) {
-    Index& left = left_[at(wish.row)];
-    if (options_.reuse > 0 && left == 0) {
+    if (used_up(wish.row)) {
       ++next_[at(wish.query)];
       ask(wish.query);
       return;
     }
-    --left;
+    --left_[at(wish.row)];
     matches_.partner[at(wish.query)] = wish.row;
     matches_.distance[at(wish.query)] = wish.distance;
     matches_.outcome[at(wish.query)] = MatchOutcome::matched;
   }
 
-  // All queries whose lists ran out: one search serves them together.
+  // All queries whose lists ran out: one search serves them together. Where many rows are
+  // equal, many lists hold nothing but rows that are used up; these queries come along.
   std::vector<Index> take_waiting() {
     std::vector<Wish> kept;
     std::vector<Index> waiting;
     for (; !wishes_.empty(); wishes_.pop()) {
-      if (wishes_.top().row < 0)
-        waiting.push_back(wishes_.top().query);
+      const Index q = wishes_.top().query;
+      std::optional<Wish> wish = wishes_.top();
+      while (wish && wish->row >= 0 && used_up(wish->row)) {
+        ++next_[at(q)];
+        wish = next_wish(q);
+      }
+      if (!wish) continue;
+      if (wish->row < 0)
+        waiting.push_back(q);
       else
-        kept.push_back(wishes_.top());
+        kept.push_back(*wish);
     }
     wishes_ = Queue(std::greater<>(), std::move(kept));
     std::sort(waiting.begin(), waiting.end());

@@ -10,6 +10,7 @@
 #include "core/index.h"
 #include "core/lapack.h"
 #include "model/dense_rows.h"
+#include "model/equal_rows.h"
 #include "model/nearest_kernels.h"
 
 namespace fmd {
@@ -125,8 +126,7 @@ class Search {
         const Index count = std::min(kTileQueries, std::ssize(rows) - first);
         multiply(q, first, count, c, std::ssize(chunk), tile.data());
         for (Index i = first; i < first + count; ++i)
-          scan(q, rows, i, c, chunk, tile.data() + (i - first) * std::ssize(chunk),
-               best[at(i)]);
+          scan(q, i, c, chunk, tile.data() + (i - first) * std::ssize(chunk), best[at(i)]);
       }
     }
     return best;
@@ -149,8 +149,8 @@ class Search {
            q.product_rows() + first * d_, &ld, &beta, tile, &m);
   }
 
-  void scan(const Side& q, std::span<const Index> rows, Index i, const Side& c,
-            std::span<const Index> chunk, const float* tile, Best& best) const {
+  void scan(const Side& q, Index i, const Side& c, std::span<const Index> chunk,
+            const float* tile, Best& best) const {
     const double squared = q.squared[at(i)];
     const double length = options_.distance == Distance::cosine ? 1 : std::sqrt(squared);
     // Bound of a float32 product of d terms and of the sum behind it; the two factors of
@@ -162,7 +162,6 @@ class Search {
     Index j = -1;
     while ((j = nearest_kernels::first_below(tile, c.add.data(), j + 1, count,
                                              best.limit(squared, error))) < count) {
-      if (options_.skip_self && chunk[at(j)] == rows[at(i)]) continue;
       best.offer({order(q, i, c, j), chunk[at(j)]});
     }
   }
@@ -200,30 +199,72 @@ void check(const Rows& queries, const Rows& candidates, const NearestOptions& op
     throw Error(ErrorKind::bad_shape, "neighbours: the candidates' rows must ascend");
 }
 
+// The k nearest rows of the nearest kinds, without the row `self`. A row of the k nearest
+// is of one of the k nearest kinds, by distance and first row: each kind before its own has
+// a row before it.
+std::vector<Found> rows_of_kinds(const std::vector<Found>& kinds,
+                                 const std::vector<std::pair<Index, std::size_t>>& by_row,
+                                 const EqualRows& given, std::span<const Index> among,
+                                 Index self, Index k) {
+  std::vector<Found> found;
+  for (const Found& kind : kinds) {
+    if (std::ssize(found) >= k && kind.order > found.back().order) break;
+    const auto of = std::lower_bound(by_row.begin(), by_row.end(),
+                                     std::pair<Index, std::size_t>(kind.row, 0));
+    Index taken = 0;
+    for (const Index place : given.places[of->second]) {
+      if (taken == k) break;
+      if (among[at(place)] == self) continue;
+      found.push_back({kind.order, among[at(place)]});
+      ++taken;
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.resize(std::min(found.size(), at(k)), Found{0, -1});
+  return found;
+}
+
 }  // namespace
 
 Neighbours nearest(const Rows& queries, const Rows& candidates,
                    const NearestOptions& options, const Exec& exec) {
   check(queries, candidates, options);
   const std::vector<Index> rows = entries(queries), among = entries(candidates);
-  const Search search(*queries.X, *candidates.X, options);
+  const EqualRows asked = equal_rows(*queries.X, rows);
+  const EqualRows given = equal_rows(*candidates.X, among);
+  // One kind more: that of the query itself may have no other row.
+  NearestOptions of_kinds = options;
+  of_kinds.k += options.skip_self ? 1 : 0;
+  of_kinds.skip_self = false;
+  // The first rows ascend, but for a row whose hash is that of another kind.
+  std::vector<std::pair<Index, std::size_t>> by_row;
+  for (std::size_t kind = 0; kind < given.first.size(); ++kind)
+    by_row.emplace_back(given.first[kind], kind);
+  std::sort(by_row.begin(), by_row.end());
+  std::vector<Index> firsts;
+  for (const auto& [row, kind] : by_row) firsts.push_back(row);
+  const Search search(*queries.X, *candidates.X, of_kinds);
   Neighbours result;
   result.k = options.k;
   result.row.assign(rows.size() * at(options.k), -1);
   result.distance.assign(result.row.size(), std::numeric_limits<double>::infinity());
-  const Index total = std::ssize(rows), tasks = (total + kQueryRows - 1) / kQueryRows;
+  const auto write = [&](std::size_t place, const std::vector<Found>& kinds) {
+    std::size_t to = place * at(options.k);
+    const Index self = options.skip_self ? rows[place] : -1;
+    for (const Found& found : rows_of_kinds(kinds, by_row, given, among, self, options.k)) {
+      result.row[to] = found.row;
+      result.distance[to++] = search.distance(found.order);
+    }
+  };
+  const Index total = asked.kinds(), tasks = (total + kQueryRows - 1) / kQueryRows;
   std::atomic<Index> done = 0;
   exec.for_each(tasks, [&](Index task) {
     const Index first = task * kQueryRows, count = std::min(kQueryRows, total - first);
     const std::vector<Best> best =
-        search.run(std::span(rows).subspan(at(first), at(count)), among);
-    for (Index i = 0; i < count; ++i) {
-      std::size_t to = at((first + i) * options.k);
-      for (const Found& found : best[at(i)].found()) {
-        result.row[to] = found.row;
-        result.distance[to++] = search.distance(found.order);
-      }
-    }
+        search.run(std::span(asked.first).subspan(at(first), at(count)), firsts);
+    for (Index i = 0; i < count; ++i)
+      for (const Index place : asked.places[at(first + i)])
+        write(at(place), best[at(i)].found());
     exec.report("neighbours", done += count, total);
   });
   return result;

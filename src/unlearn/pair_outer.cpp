@@ -20,11 +20,18 @@ void scatter(const std::vector<FeatureEntry>& left, const std::vector<FeatureEnt
   }
 }
 
+using LowerRows = std::vector<std::vector<double>>;
+
+double* lower_row(LowerRows& rows, Index a) {
+  std::vector<double>& row = rows[static_cast<std::size_t>(a)];
+  if (row.empty()) row.assign(static_cast<std::size_t>(a) + 1, 0.0);
+  return row.data();
+}
+
 // The lower triangle of weight x x^T, for entries in ascending order.
-void scatter_lower(const std::vector<FeatureEntry>& x, double weight, Index stride,
-                   double* into) {
+void scatter_lower(const std::vector<FeatureEntry>& x, double weight, LowerRows& into) {
   for (std::size_t a = 0; a < x.size(); ++a) {
-    double* row = into + x[a].feature * stride;
+    double* row = lower_row(into, x[a].feature);
     const double scaled = weight * x[a].value;
     for (std::size_t b = 0; b <= a; ++b) row[x[b].feature] += scaled * x[b].value;
   }
@@ -32,15 +39,15 @@ void scatter_lower(const std::vector<FeatureEntry>& x, double weight, Index stri
 
 // The lower triangle of weight (x y^T + y x^T).
 void scatter_cross(const std::vector<FeatureEntry>& x, const std::vector<FeatureEntry>& y,
-                   double weight, Index stride, double* into) {
+                   double weight, LowerRows& into) {
   for (const FeatureEntry& b : y) {
     const double scaled = weight * b.value;
     for (const FeatureEntry& a : x) {
       const double term = scaled * a.value;
       if (a.feature > b.feature) {
-        into[a.feature * stride + b.feature] += term;
+        lower_row(into, a.feature)[b.feature] += term;
       } else {
-        into[b.feature * stride + a.feature] += a.feature == b.feature ? 2 * term : term;
+        lower_row(into, b.feature)[a.feature] += a.feature == b.feature ? 2 * term : term;
       }
     }
   }
@@ -62,13 +69,18 @@ bool same_row(const FeatureBlock& block, Index i, Index j) {
 }  // namespace
 
 PairOuterSum::PairOuterSum(Index inputs, Index outputs)
-    : stride_(inputs + 1),
-      outputs_(outputs),
-      sum_(Matrix::Zero(class_pairs(outputs) * stride_, stride_)) {}
+    : stride_(inputs + 1), outputs_(outputs) {}
+
+double* PairOuterSum::block(Index pair) {
+  if (sum_.size() == 0) sum_ = Matrix::Zero(class_pairs(outputs_) * stride_, stride_);
+  return sum_.data() + pair * stride_ * stride_;
+}
 
 void PairOuterSum::add(const FeatureBlock& c, const Delta& delta, Index first,
                        const PairWeights& weights) {
-  if (delta.sparse) {
+  if (delta.sparse && outputs_ == 1) {
+    add_row_pairs(c, delta, first, weights);
+  } else if (delta.sparse) {
     add_sparse(c, delta, first, weights);
   } else {
     add_dense(c, delta, first, weights);
@@ -129,31 +141,80 @@ void PairOuterSum::add_sparse(const FeatureBlock& c, const Delta& delta, Index f
     const bool last = only_delta || i + 1 == rows || !same_row(c, first + i, first + i + 1);
     for (Index pair = 0; pair < pairs; ++pair) {
       double* into = block(pair);
-      if (outputs_ == 1) {
-        scatter_lower(difference, weights.delta_delta(i, 0), stride_, into);
-        if (only_delta) continue;
-        scatter_cross(phi, difference, weights.phi_delta(i, 0), stride_, into);
-        if (last) scatter_lower(phi, together[0], stride_, into);
-      } else {
-        scatter(difference, difference, weights.delta_delta(i, pair), stride_, into);
-        if (only_delta) continue;
-        scatter(phi, difference, weights.phi_delta(i, pair), stride_, into);
-        scatter(difference, phi, weights.delta_phi(i, pair), stride_, into);
-        if (last) scatter(phi, phi, together[pair], stride_, into);
-      }
+      scatter(difference, difference, weights.delta_delta(i, pair), stride_, into);
+      if (only_delta) continue;
+      scatter(phi, difference, weights.phi_delta(i, pair), stride_, into);
+      scatter(difference, phi, weights.delta_phi(i, pair), stride_, into);
+      if (last) scatter(phi, phi, together[pair], stride_, into);
     }
     if (last) together.setZero();
   }
 }
 
+// One output: the same in the lower triangle alone.
+void PairOuterSum::add_row_pairs(const FeatureBlock& c, const Delta& delta, Index first,
+                                 const PairWeights& weights) {
+  rows_.resize(static_cast<std::size_t>(stride_));
+  const bool only_delta = weights.phi_phi.size() == 0;
+  const Index rows = weights.delta_delta.rows();
+  std::vector<FeatureEntry> phi, difference;
+  double together = 0;
+  for (Index i = 0; i < rows; ++i) {
+    difference.clear();
+    delta.for_each(first + i, [&](Index j, double value) {
+      difference.push_back({j, value});
+    });
+    scatter_lower(difference, weights.delta_delta(i, 0), rows_);
+    if (only_delta) continue;
+    if (i == 0 || !same_row(c, first + i - 1, first + i)) {
+      phi.clear();
+      for_each_entry(c, first + i, [&](Index j, double value) {
+        phi.push_back({j, value});
+      });
+      phi.push_back({stride_ - 1, 1.0});
+    }
+    together += weights.phi_phi(i, 0);
+    scatter_cross(phi, difference, weights.phi_delta(i, 0), rows_);
+    if (i + 1 < rows && same_row(c, first + i, first + i + 1)) continue;
+    scatter_lower(phi, together, rows_);
+    together = 0;
+  }
+}
+
+void PairOuterSum::merge(const PairOuterSum& other) {
+  if (sum_.size() == 0)
+    sum_ = other.sum_;
+  else if (other.sum_.size() > 0)
+    sum_ += other.sum_;
+  if (rows_.empty()) {
+    rows_ = other.rows_;
+    return;
+  }
+  for (std::size_t a = 0; a < other.rows_.size(); ++a) {
+    const std::vector<double>& from = other.rows_[a];
+    std::vector<double>& row = rows_[a];
+    if (row.empty()) {
+      row = from;
+      continue;
+    }
+    for (std::size_t b = 0; b < from.size(); ++b) row[b] += from[b];
+  }
+}
+
 Matrix PairOuterSum::matrix() const {
+  Matrix full = Matrix::Zero(outputs_ * stride_, outputs_ * stride_);
   if (outputs_ == 1) {
-    Matrix full = sum_;
+    if (sum_.size() > 0) full = sum_;
+    for (Index a = 0; a < std::ssize(rows_); ++a) {
+      const std::vector<double>& row = rows_[static_cast<std::size_t>(a)];
+      for (Index b = 0; b < std::ssize(row); ++b)
+        full(a, b) += row[static_cast<std::size_t>(b)];
+    }
     for (Index a = 0; a < stride_; ++a)
       for (Index b = 0; b < a; ++b) full(b, a) = full(a, b);
     return full;
   }
-  Matrix full = Matrix::Zero(outputs_ * stride_, outputs_ * stride_);
+  if (sum_.size() == 0) return full;
   Index pair = 0;
   for (Index k = 0; k < outputs_; ++k)
     for (Index l = 0; l < k; ++l, ++pair) {
@@ -172,6 +233,8 @@ void PairOuterSum::save(ByteWriter& out) const {
   out.put(outputs_);
   out.put_array(
       std::span<const double>(sum_.data(), static_cast<std::size_t>(sum_.size())));
+  out.put(static_cast<std::uint64_t>(rows_.size()));
+  for (const std::vector<double>& row : rows_) out.put_array(std::span<const double>(row));
 }
 
 PairOuterSum PairOuterSum::load(ByteReader& in) {
@@ -182,6 +245,8 @@ PairOuterSum PairOuterSum::load(ByteReader& in) {
   const Index cols = std::max<Index>(sum.stride_, 1);
   sum.sum_ = Eigen::Map<const Matrix>(values.data(),
                                       static_cast<Index>(values.size()) / cols, cols);
+  sum.rows_.resize(static_cast<std::size_t>(in.get<std::uint64_t>()));
+  for (std::vector<double>& row : sum.rows_) row = in.get_array<double>();
   return sum;
 }
 

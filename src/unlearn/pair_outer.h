@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "fmd/core/bytes.h"
 #include "fmd/core/types.h"
 #include "fmd/model/features.h"
@@ -36,7 +38,7 @@ class PairOuterSum {
   void add(const FeatureBlock& c, const Delta& delta, Index first,
            const PairWeights& weights);
 
-  void merge(const PairOuterSum& other) { sum_ += other.sum_; }
+  void merge(const PairOuterSum& other);
   void save(ByteWriter& out) const;
   static PairOuterSum load(ByteReader& in);
 
@@ -47,10 +49,15 @@ class PairOuterSum {
                  const PairWeights& weights);
   void add_sparse(const FeatureBlock& c, const Delta& delta, Index first,
                   const PairWeights& weights);
-  double* block(Index pair) { return sum_.data() + pair * stride_ * stride_; }
+  void add_row_pairs(const FeatureBlock& c, const Delta& delta, Index first,
+                     const PairWeights& weights);
+  double* block(Index pair);
 
   Index stride_ = 0, outputs_ = 0;  // stride = inputs + 1
-  Matrix sum_;                      // one stride x stride block after the other
+  Matrix sum_;  // one stride x stride block after the other; empty before the first use
+  // One output and sparse features: row a of the lower triangle has a + 1 numbers, and none
+  // before the first pair with feature a. Most features are not in most blocks.
+  std::vector<std::vector<double>> rows_;
 };
 
 }  // namespace fmd::internal

@@ -18,8 +18,8 @@ FeatureBlock piece_of(const Head& head, const Rows& rows, Index piece, Scratch& 
 }
 
 PairPiece::PairPiece(const Head& head, const PairSet& pairs, Index piece,
-                     const std::vector<Delta>& deltas)
-    : head_(head), c_(piece_of(head, pairs.c, piece, scratch_)) {
+                     const std::vector<Delta>& deltas, const FeatureBlock* c)
+    : head_(head), c_(c != nullptr ? *c : piece_of(head, pairs.c, piece, scratch_)) {
   if (!head.linear()) {
     cbar_ = piece_of(head, pairs.cbar, piece, scratch_bar_);
   } else if (deltas.empty()) {

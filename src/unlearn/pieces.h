@@ -34,8 +34,9 @@ struct PairTape {
 class PairPiece {
  public:
   // deltas: one per block; empty = the delta of this piece is made here.
+  // c: the features of its first sides; null = they are read here.
   PairPiece(const Head& head, const PairSet& pairs, Index piece,
-            const std::vector<Delta>& deltas);
+            const std::vector<Delta>& deltas, const FeatureBlock* c = nullptr);
   PairPiece(const PairPiece&) = delete;
   PairPiece& operator=(const PairPiece&) = delete;
 

@@ -132,7 +132,8 @@ SolveProblem::SolveProblem(const Head& head, const Vector& theta0, const Rows& r
       pairs_(pairs),
       options_(options),
       exec_(exec),
-      deltas_(pairs.size()) {
+      deltas_(pairs.size()),
+      kept_c_(pairs.size()) {
   require_loss(head, "solve");
   if (options.anchor > 0) {
     for (Index i = 0; i < rows.size(); ++i) row_weight_ += rows.weight_of(i);
@@ -153,6 +154,12 @@ void SolveProblem::prepare_linear() {
     deltas_[s].resize(static_cast<std::size_t>(blocks));
     exec_.for_each(blocks, [&](Index b) {
       deltas_[s][static_cast<std::size_t>(b)] = pair_delta(pairs_[s], b);
+    });
+    if (pairs_[s].c.subset.empty()) continue;  // nothing is gathered
+    kept_c_[s].resize(static_cast<std::size_t>(blocks));
+    exec_.for_each(blocks, [&](Index b) {
+      KeptBlock& kept = kept_c_[s][static_cast<std::size_t>(b)];
+      kept.block = pairs_[s].c.block(b, kept.scratch);
     });
   }
 }
@@ -386,10 +393,9 @@ Matrix SolveProblem::pair_curvature(const Point& point, double fit, double lambd
   Matrix total = Matrix::Zero(outputs * stride, outputs * stride);
   for (std::size_t s = 0; s < pairs_.size(); ++s) {
     const auto add = [&](PairOuterSum& state, Index b) {
-      Scratch scratch;
-      Delta spare;
-      const FeatureBlock block = pairs_[s].c.block(b, scratch);
-      const Delta& d = delta(s, b, spare);
+      const PairPiece piece = pair_piece(s, b);
+      const FeatureBlock& block = piece.c();
+      const Delta& d = piece.delta();
       PairMatrices matrices;
       PairWeights weights;
       for (Index first = 0; first < block.rows; first += kPairChunk) {

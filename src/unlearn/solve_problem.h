@@ -88,7 +88,9 @@ class SolveProblem {
                           const PairPiece& pairs, PairTape& own) const;
   [[nodiscard]] const Delta& delta(std::size_t set, Index b, Delta& spare) const;
   [[nodiscard]] PairPiece pair_piece(std::size_t set, Index piece) const {
-    return {head_, pairs_[set], piece, deltas_[set]};
+    const auto& kept = kept_c_[set];
+    return {head_, pairs_[set], piece, deltas_[set],
+            kept.empty() ? nullptr : &kept[static_cast<std::size_t>(piece)].block};
   }
   // weight / (sets x total weight): sums over pairs become means.
   [[nodiscard]] double pair_weight(std::size_t set, Index entry) const;
@@ -112,6 +114,12 @@ class SolveProblem {
   std::vector<double> pair_total_;  // per set
   // Per set and block; empty where they are made again for each pass.
   std::vector<std::vector<Delta>> deltas_;
+  // Features of the first sides, where they would be gathered again for each pass.
+  struct KeptBlock {
+    Scratch scratch;
+    FeatureBlock block;  // points into scratch
+  };
+  std::vector<std::vector<KeptBlock>> kept_c_;
 };
 
 }  // namespace fmd::internal

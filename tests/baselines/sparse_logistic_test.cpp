@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "baselines/golden.h"
+#include "fmd/core/rng.h"
 #include "support/close.h"
 
 namespace fmd {
@@ -30,6 +31,32 @@ TEST(SparseLogistic, AgreesWithScikitLearn) {
   const SparseLogistic none = fit_sparse_logistic(X, y, 10);
   EXPECT_EQ(none.w, Vector::Zero(X.cols()));  // a large penalty leaves the intercept alone
   EXPECT_ERROR(fit_sparse_logistic(X, y, -1), ErrorKind::bad_option, "penalty");
+}
+
+// More features than rows: the optimum is found from either side of the path.
+TEST(SparseLogistic, WideProblemsMeetTheirConditions) {
+  const Index n = 60, d = 150;
+  Rng rng(3, "wide");
+  Matrix X(n, d);
+  for (double& x : X.reshaped()) x = rng.normal();
+  X.col(7) = X.col(3);  // equal columns
+  std::vector<std::int32_t> y;
+  for (Index i = 0; i < n; ++i) y.push_back(X(i, 0) - X(i, 1) + rng.normal() > 0 ? 1 : 0);
+  std::vector<Vector> up;
+  SparseLogistic found;
+  for (const double C : {0.01, 0.1, 0.5, 1.0}) {
+    found = fit_sparse_logistic(X, y, 1 / (C * static_cast<double>(n)), found, 1e-8);
+    EXPECT_LE(found.violation, 1e-8) << C;
+    up.push_back(X * found.w);
+  }
+  EXPECT_GT(up[3].norm(), up[1].norm());
+  found = {};
+  for (const double C : {1.0, 0.5, 0.1, 0.01}) {
+    found = fit_sparse_logistic(X, y, 1 / (C * static_cast<double>(n)), found, 1e-8);
+    EXPECT_LE(found.violation, 1e-8) << C;
+    EXPECT_NEAR((Vector(X * found.w) - up.back()).cwiseAbs().maxCoeff(), 0, 1e-4) << C;
+    up.pop_back();
+  }
 }
 
 }  // namespace

@@ -77,12 +77,15 @@ TEST(Nearest, AgreesWithEveryDistanceInDouble) {
   }
 }
 
+// 64 kinds of rows at most: most rows have equals.
 TEST(Nearest, EqualDistancesAreOrderedByRow) {
   const test::ProblemShape shape{.rows = 2500, .cols = 6, .ones = true, .seed = 5};
   const auto problem = random_problem(shape);
   const std::vector<float> values = test::random_values(shape);
-  for (const Distance distance : {Distance::euclidean, Distance::overlap}) {
-    const NearestOptions options{.k = 4, .distance = distance, .scale = 6};
+  for (const bool self : {false, true}) {
+    const Distance distance = self ? Distance::euclidean : Distance::overlap;
+    const NearestOptions options{
+        .k = 4, .distance = distance, .scale = 6, .skip_self = self};
     std::vector<Index> all(static_cast<std::size_t>(shape.rows));
     std::iota(all.begin(), all.end(), Index{0});
     const Neighbours found = nearest(problem.rows(), problem.rows(), options, {});

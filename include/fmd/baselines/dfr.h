@@ -25,7 +25,7 @@ struct DfrOptions {
 [[nodiscard]] Vector fit_dfr(const LinearHead& head, const Rows& rows,
                              std::span<const std::int32_t> group, const DfrOptions& options,
                              const Exec& exec);
-// The same for several C, in descending order: each fit starts where the one before ended.
+// The same for several C, in any order.
 [[nodiscard]] std::vector<Vector> fit_dfr(const LinearHead& head, const Rows& rows,
                                           std::span<const std::int32_t> group,
                                           std::span<const double> C, Index draws,
