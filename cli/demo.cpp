@@ -132,9 +132,9 @@ int run_demo(const DemoArgs& args) {
   const Bytes bytes = model_bytes(model);
   const fs::path model_file = folder / "income.safetensors";
   write_file(model_file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, true);
-  const Bytes rows = rows_bytes(model.note.row_hashes);
+  const Bytes known = rows_bytes(model.note.row_hashes);
   write_file(rows_file_of(model_file),
-             {reinterpret_cast<const char*>(rows.data()), rows.size()}, true);
+             {reinterpret_cast<const char*>(known.data()), known.size()}, true);
 
   const AuditReport audit = audit_demo(model, parts.measure, exec);
   const Explanation explained = explain_demo(model, parts, folder, exec);

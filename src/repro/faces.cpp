@@ -299,7 +299,7 @@ FaceMethod Faces::steps(const Settings& settings) {
   const bool printed = settings.word("scale") == "printed";
   FaceMethod found;
   std::vector<double> scales;
-  for (int power = -8; power <= 16 && !printed; ++power) {
+  for (int power = -20; power <= 6 && !printed; ++power) {
     scales.push_back(std::ldexp(1 / static_cast<double>(train_.rows.size()), power));
     found.settings.push_back(fmt::format("s = 2^{}/n", power));
   }

@@ -119,7 +119,7 @@ class TorchFile final : public ModelFile {
   [[nodiscard]] const Model& model() const override { return model_; }
   [[nodiscard]] std::string format() const override { return "TorchScript"; }
   [[nodiscard]] Patch patch(const Model& changed) const override;
-  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override;
 
  private:
   [[nodiscard]] std::string source() const { return path().filename().string(); }
@@ -309,22 +309,22 @@ std::string shape_line(const OnnxInput& input) {
   return text;
 }
 
-std::string TorchFile::describe() const {
-  std::string text = fmt::format("kind    TorchScript, {} operations\n", operations_);
+std::vector<std::pair<std::string, std::string>> TorchFile::details() const {
+  std::vector<std::pair<std::string, std::string>> lines;
+  lines.emplace_back("graph", fmt::format("{} operations", operations_));
   for (const OnnxInput& input : inputs_)
-    text += fmt::format("input   {}  {}\n", safe_text(input.name), shape_line(input));
+    lines.emplace_back("input", fmt::format("{}  {}", input.name, shape_line(input)));
   const std::size_t count = layers_.size();
   for (std::size_t l = 0; l < count; ++l)
-    text += fmt::format("layer   {}  {} -> {}{}  {}\n", safe_text(layers_[l].weight.name),
-                        layers_[l].inputs, layers_[l].outputs,
-                        layers_[l].bias.count > 0 ? "" : ", no intercepts",
-                        l + 1 < count  ? activation_
-                        : end_.empty() ? "logits"
-                                       : end_);
-  text +=
-      fmt::format("head    the last {} layer{} ({} numbers) can be changed; below: {}\n",
-                  count, count == 1 ? "" : "s", model_.theta.size(), safe_text(stop_));
-  return text + fmt::format("link    {}\n", to_string(model_.head->link()));
+    lines.emplace_back(
+        "layer",
+        fmt::format("{}  {} -> {}{}  {}", layers_[l].weight.name, layers_[l].inputs,
+                    layers_[l].outputs, layers_[l].bias.count > 0 ? "" : ", no intercepts",
+                    l + 1 < count  ? activation_
+                    : end_.empty() ? "logits"
+                                   : end_));
+  lines.emplace_back("below", stop_);
+  return lines;
 }
 
 }  // namespace
