@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (!file) return 0;
   const Model& model = (*file)->model();
   fuzz::require(model.theta.size() == model.head->parameters(), "theta fits the head");
-  fuzz::require(!(*file)->describe().empty(), "there are words for it");
+  fuzz::require(!(*file)->details().empty(), "there are words for it");
   fuzz::require((*file)->patch(model).ranges.empty(), "the same numbers change nothing");
   Vector theta = model.theta;
   for (Index i = 0; i < theta.size(); ++i) theta[i] = static_cast<float>(i % 13) - 6.0F;

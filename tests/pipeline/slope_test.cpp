@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "fmd/pipeline/slope.h"
 #include "fmd/pipeline/audit.h"
 #include "pipeline/tables.h"
 #include "support/close.h"
