@@ -266,9 +266,11 @@ class Contest {
     try {
       candidates = method.fit(exec_);
     } catch (const Error& error) {
-      // A cell without rows ends this method, not all of them. It is an error only where
-      // the method was asked for.
-      if (error.kind() != ErrorKind::bad_data || !options_.methods.empty()) throw;
+      // A cell without rows, or a matrix that cannot be factored, ends this method, not all
+      // of them. It is an error only where the method was asked for.
+      const bool of_method =
+          error.kind() == ErrorKind::bad_data || error.kind() == ErrorKind::numerical;
+      if (!of_method || !options_.methods.empty()) throw;
       out.reason = error.what();
       return out;
     }

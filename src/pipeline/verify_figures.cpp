@@ -25,12 +25,16 @@ Json block(const Json& json, const std::string& name) {
   return dot == std::string::npos ? json[key] : block(json[key], name.substr(dot + 1));
 }
 
-// What a receipt of schema 1 does not say.
-void leave_out_of_schema_1(Json& receipt) {
-  for (const char* key : {"folds", "rule", "dropping_the_column"}) receipt.erase(key);
-  for (const char* key : {"risk", "budget"}) receipt["chosen"].erase(key);
-  if (receipt["chosen"].contains("on_holdout"))
-    receipt["chosen"]["on_holdout"].erase("most_loss");
+// An earlier release said less: what it did not say is no difference.
+void keep_known(Json& now, const Json& claimed) {
+  if (now.is_object() && claimed.is_object()) {
+    std::vector<std::string> more;
+    for (auto& [key, value] : now.items())
+      claimed.contains(key) ? keep_known(value, claimed[key]) : more.push_back(key);
+    for (const std::string& key : more) now.erase(key);
+  } else if (now.is_array() && claimed.is_array() && now.size() == claimed.size()) {
+    for (std::size_t i = 0; i < now.size(); ++i) keep_known(now[i], claimed[i]);
+  }
 }
 
 std::string needs(const std::string& file) { return file + " is needed, see above"; }
@@ -169,10 +173,9 @@ class Figures {
     report.model_files = receipt_.model_files;
     Json now = claims_of(Json::parse(receipt_json(report, {})));
     if (receipt_.schema() == 1) {
-      leave_out_of_schema_1(now);
       now["schema"] = 1;
-      now.erase("overlaps");
       now["optimistic"] = optimistic_in_schema_1(report);
+      keep_known(now, claims_);
     }
     return now;
   }

@@ -1,6 +1,7 @@
 #include "repair/match_candidates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -124,7 +125,11 @@ MatchFit::MatchFit(const HeadProblem& problem, double fit)
       deviation_[c] += off * off / count;
     }
     // A feature that is constant here tells nothing: its weights stay as they are.
-    deviation_ = deviation_.cwiseSqrt().unaryExpr([](double d) { return d > 0 ? d : 1; });
+    // Rounding of a float32 is no spread.
+    for (Index c = 0; c < cols; ++c) {
+      const double d = std::sqrt(deviation_[c]);
+      deviation_[c] = d > 1e-6 * std::abs(mean_[c]) ? d : 1;
+    }
     std::vector<float> standard(at(n * cols), 0);
     for (std::size_t i = 0; i < used.size(); ++i)
       for (Index c = 0; c < cols; ++c)

@@ -163,6 +163,8 @@ Scale scale_of(const ChartAxis& axis, const std::vector<ChartSeries>& series,
         high = std::isnan(high) ? value : std::max(high, value);
       }
     }
+  const bool given = std::isfinite(axis.low) && std::isfinite(axis.high);
+  if (given) return {.log = axis.log, .low = axis.low, .high = axis.high};
   if (!std::isfinite(low))
     throw Error(ErrorKind::bad_option,
                 fmt::format("chart: axis \"{}\" has no finite point", axis.title));

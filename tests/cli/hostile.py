@@ -327,7 +327,8 @@ class Paths(Hostile):
                             ("debias", "model", "rows.csv", "-o", "out", "--best-effort"),
                             ("explain", "model", "rows.csv", "--train", "rows.csv")):
                 with self.subTest(name=name, command=command[0]):
-                    (self.dir / "model").unlink(missing_ok=True)
+                    for file in ("model", "model.rows"):
+                        (self.dir / file).unlink(missing_ok=True)
                     self.poisoned("given:" + name)
                     done = self.fmd(*command, code=19, seconds=20, memory=1500)
                     self.assertIn(b"--pairs given:FILE", done.stderr)

@@ -65,7 +65,10 @@ class LargeFiles(unittest.TestCase):
         self.assertEqual(table, self.fmd("predict", "m", "large.features"))
         figures = [self.fmd("audit", "m", name).replace(name, "DATA").splitlines()
                    for name in ("large.csv", "large.features")]
-        self.assertEqual(figures[0], figures[1])
+        # The rows of the table repeat, which only a table shows.
+        warned = next(k for k, line in enumerate(figures[0]) if line.startswith("WARNINGS"))
+        self.assertIn("copied_rows", "\n".join(figures[0][warned:]))
+        self.assertEqual(figures[0][:warned], figures[1][:warned])
         outputs = []
         for name, more in (("large.csv", ()), ("large.features", ()), ("large.csv", ("--spill",))):
             self.fmd("explain", "m", "train.csv", "--train", name, *more, "-o", "i.csv", "--force")

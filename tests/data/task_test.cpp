@@ -190,7 +190,7 @@ TEST(TaskMerge, ContradictionsAreNamed) {
   EXPECT_ERROR(merge(full_task(), {.weight = "income"}), ErrorKind::bad_task,
                "\"income\" is both label and weight");
   EXPECT_ERROR(merge({}, {.pairs = "given:"}), ErrorKind::bad_option,
-               "must be flip, given:FILE, match");
+               "must be flip, given:FILE, column:NAME, images, match");
   EXPECT_ERROR(merge({}, {.unseen = "no"}), ErrorKind::bad_option,
                "must be error or bucket");
   EXPECT_ERROR(merge({}, {.classes = Texts{"a", "a"}}), ErrorKind::bad_task,

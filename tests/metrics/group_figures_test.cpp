@@ -107,8 +107,11 @@ TEST(GroupFigures, EveryNameIsThereOnceAndDefined) {
   for (std::size_t m = 0; m < r.measures.size(); ++m) {
     EXPECT_EQ(r.measures[m].name, group_measure_names()[m]);
     EXPECT_TRUE(r.measures[m].value.defined()) << r.measures[m].name;
-    EXPECT_FALSE(std::isnan(r.measures[m].value.low)) << r.measures[m].name;
-    EXPECT_FALSE(std::isnan(r.measures[m].value.high)) << r.measures[m].name;
+    // No interval of these two covers as often as it says: they have none.
+    const std::string& name = r.measures[m].name;
+    const bool bare = name == "bias_amplification" || name == "between_group_entropy";
+    EXPECT_EQ(std::isnan(r.measures[m].value.low), bare) << name;
+    EXPECT_EQ(std::isnan(r.measures[m].value.high), bare) << name;
   }
 }
 

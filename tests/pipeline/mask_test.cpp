@@ -136,6 +136,7 @@ TEST(Mask, EverySurfaceDoesIt) {
 // A limit that is judged on every group: JUnit names none of fewer than ten rows.
 TEST(Mask, LimitsInJUnitDoNotTellASmallGroup) {
   People p = people_of({700, 403, 7});
+  for (const char* name : {"small", "even"}) p.task.attributes.push_back({.name = name});
   p.task.limits = std::vector<Limit>{parse_limit("demographic_parity:small=.001"),
                                      parse_limit("equal_opportunity:small=.001")};
   const AuditReport report = audit(p);

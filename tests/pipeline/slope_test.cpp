@@ -1,6 +1,7 @@
+#include "fmd/pipeline/slope.h"
+
 #include <gtest/gtest.h>
 
-#include "fmd/pipeline/slope.h"
 #include "fmd/pipeline/audit.h"
 #include "pipeline/tables.h"
 #include "support/close.h"

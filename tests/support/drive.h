@@ -100,6 +100,7 @@ inline DebiasOptions drive_options(const DriveTables& tables,
   options.repair = {attribute};
   options.points = 8;
   options.max_accuracy_loss = 0.05;
+  options.risk = 0.5;  // few rows: by the point estimate
   options.audit.replicates = 100;
   return options;
 }

@@ -12,7 +12,7 @@
 
 namespace fmd {
 
-// What a tally of pairs counts. Only tallies with equal plans can be merged.
+// What a tally of pairs counts. Plans that differ in what is kept alone can be merged.
 struct FlipPlan {
   Index classes = 2;
   Index values = 0;      // of the attribute

@@ -203,9 +203,15 @@ void FlipTally::drop_or_keep(const Kept& block) {
 }
 
 void FlipTally::merge(const FlipTally& other) {
-  if (!(plan_ == other.plan_))
+  FlipPlan theirs = other.plan_;
+  theirs.keep_units = plan_.keep_units;
+  theirs.keep_pairs = plan_.keep_pairs;
+  if (!(plan_ == theirs))
     throw Error(ErrorKind::bad_shape, "flips: two tallies of different plans",
                 "merge tallies that were made from the same plan");
+  // Releases differ in how many pairs they keep; the smaller number serves both.
+  plan_.keep_units = std::min(plan_.keep_units, other.plan_.keep_units);
+  plan_.keep_pairs = std::min(plan_.keep_pairs, other.plan_.keep_pairs);
   units_ += other.units_, pairs_ += other.pairs_, still_ += other.still_;
   co_.merge(other.co_);
   tv_.merge(other.tv_);
