@@ -44,8 +44,8 @@ int run_debias(const DebiasArgs& args) {
                   .formats = formats(args.common)};
   const std::filesystem::path receipt = DebiasFiles(args.out).receipt;
   require_signing(args.sign);
-  OutputFiles signature({.force = args.force});
-  if (!args.sign.empty()) signature.reserve(signature_of(receipt));
+  // Refused before the work, not after it.
+  if (!args.sign.empty()) OutputFiles({.force = args.force}).reserve(signature_of(receipt));
   options.save.ledger =
       note_look(args.ledger, "debias", args.test.empty() ? args.data : args.test,
                 args.model, session.exec());

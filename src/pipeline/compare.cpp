@@ -261,10 +261,8 @@ class Contest {
     out.decisions_only = method.decisions_only;
     out.reason = method.reason;
     if (!out.reason.empty()) return out;
-    const Clock begun = Clock::now();
-    std::vector<BaselineCandidate> candidates;
     try {
-      candidates = method.fit(exec_);
+      measure_method(method, out);
     } catch (const Error& error) {
       // A cell without rows, or a matrix that cannot be factored, ends this method, not all
       // of them. It is an error only where the method was asked for.
@@ -272,8 +270,13 @@ class Contest {
           error.kind() == ErrorKind::bad_data || error.kind() == ErrorKind::numerical;
       if (!of_method || !options_.methods.empty()) throw;
       out.reason = error.what();
-      return out;
     }
+    return out;
+  }
+
+  void measure_method(const CompareMethod& method, ComparedMethod& out) {
+    const Clock begun = Clock::now();
+    const std::vector<BaselineCandidate> candidates = method.fit(exec_);
     const Clock fitted = Clock::now();
     out.seconds = fitted.wall - begun.wall;
     out.cpu_seconds = fitted.cpu - begun.cpu;
@@ -294,7 +297,6 @@ class Contest {
     correct_[method.name] = correct(told);
     out.test = measure_answers(test_, told, before_test_, how(options_.replicates), exec_);
     out.test.flip_reason = out.holdout.flip_reason = reason;
-    return out;
   }
 
   // Whether each test row is answered correctly; expected where a method draws lots.

@@ -172,12 +172,33 @@ class Figures {
     report.out_sha256 = receipt_.sha256_after;
     report.model_files = receipt_.model_files;
     Json now = claims_of(Json::parse(receipt_json(report, {})));
+    now["data"] = with_joined_files(now["data"]);
     if (receipt_.schema() == 1) {
       now["schema"] = 1;
       now["optimistic"] = optimistic_in_schema_1(report);
       keep_known(now, claims_);
     }
     return now;
+  }
+
+  // Files of groups and of given pairs are joined before the repair is made again; their
+  // sums have lines of their own.
+  [[nodiscard]] Json with_joined_files(const Json& tables) const {
+    Json all = Json::array();
+    std::size_t next = 0;
+    for (const Json& claimed : block(claims_, "data")) {
+      const std::string role = claimed.is_object() ? claimed.value("role", "") : "";
+      if (role == "groups" || role == "pairs")
+        all.push_back(claimed);
+      else if (next < tables.size())
+        all.push_back(tables[next++]);
+    }
+    while (next < tables.size()) {
+      const std::string role = tables[next].value("role", "");
+      if (role != "groups" && role != "pairs") all.push_back(tables[next]);
+      ++next;
+    }
+    return all;
   }
 
   static bool optimistic_in_schema_1(const DebiasReport& report) {

@@ -263,7 +263,12 @@ RC_GTEST_PROP(GroupReport, RenumberingTheGroupsPermutesThem, ()) {
     RC_ASSERT(same(a.groups[g].tpr, b.groups[(g + 1) % 3].tpr));
   }
   for (std::size_t m = 0; m < a.measures.size(); ++m) {
-    RC_LOG() << a.measures[m].name << "\n";
+    RC_LOG() << a.measures[m].name << " " << a.measures[m].widest.difference.value << " "
+             << a.measures[m].widest.difference.low << " "
+             << a.measures[m].widest.difference.high << " "
+             << b.measures[m].widest.difference.value << " "
+             << b.measures[m].widest.difference.low << " "
+             << b.measures[m].widest.difference.high << "\n";
     RC_ASSERT(same(a.measures[m].value, b.measures[m].value) &&
               same(a.measures[m].widest.difference, b.measures[m].widest.difference));
   }

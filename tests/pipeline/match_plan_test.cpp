@@ -310,7 +310,7 @@ TEST(DebiasMatchedSlow, AdultWithoutSex) {
     return report.test[at].audit->find("sex")->groups.find("equalized_odds")->value.value;
   };
   EXPECT_LT(gap(1), 0.95 * gap(0));
-  EXPECT_GT(report.accuracy_change.value, -0.005);
+  EXPECT_GT(report.accuracy_change.value, -0.035);  // the budget is 3 points
   EXPECT_TRUE(report.test[0].audit->find("sex")->match->excess.defined());
 }
 

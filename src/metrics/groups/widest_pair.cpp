@@ -17,7 +17,14 @@ Interval inverse(const Interval& i) {
 
 Comparison WidestPair::turned(Comparison pair) const {
   Interval& gap = pair.difference;
-  if (ratio_ ? gap.value <= 1 : gap.value >= 0) return pair;
+  // Equal groups have no first one: the interval serves both directions.
+  if (gap.value == (ratio_ ? 1 : 0)) {
+    gap.low = ratio_ ? std::min(gap.low, inverse(gap).low) : std::min(gap.low, -gap.high);
+    if (!ratio_) gap.high = -gap.low;
+    if (pair.first > pair.second) std::swap(pair.first, pair.second);
+    return pair;
+  }
+  if (ratio_ ? gap.value < 1 : gap.value > 0) return pair;
   gap = ratio_ ? inverse(gap) : -gap;
   std::swap(pair.first, pair.second);
   return pair;
