@@ -110,8 +110,12 @@ KeygenRun run_keygen(const std::vector<std::string>& arguments,
   return ran;
 }
 
+// The fingerprint is a word of its own, so that it fits a screen.
 std::string keygen_line(const std::string& text) {
-  return safe_text(text.substr(0, text.find('\n')));
+  std::string line = safe_text(text.substr(0, text.find('\n')));
+  if (const std::size_t at = line.find("SHA256:"); at != std::string::npos)
+    line.insert(at + 7, " ");
+  return line;
 }
 
 }  // namespace

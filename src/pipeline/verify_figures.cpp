@@ -25,9 +25,19 @@ Json block(const Json& json, const std::string& name) {
   return dot == std::string::npos ? json[key] : block(json[key], name.substr(dot + 1));
 }
 
+// Equal groups have no first one: earlier releases named them in another order.
+void keep_order(Json& now, const Json& claimed) {
+  const double value = now["value"].is_number() ? now["value"].get<double>() : kUndefined;
+  if ((value == 0 || value == 1) && now["first"] == claimed["second"] &&
+      now["second"] == claimed["first"])
+    std::swap(now["first"], now["second"]);
+}
+
 // An earlier release said less: what it did not say is no difference.
 void keep_known(Json& now, const Json& claimed) {
   if (now.is_object() && claimed.is_object()) {
+    if (now.contains("first") && now.contains("value") && claimed.contains("second"))
+      keep_order(now, claimed);
     std::vector<std::string> more;
     for (auto& [key, value] : now.items())
       claimed.contains(key) ? keep_known(value, claimed[key]) : more.push_back(key);
@@ -183,21 +193,23 @@ class Figures {
 
   // Files of groups and of given pairs are joined before the repair is made again; their
   // sums have lines of their own.
-  [[nodiscard]] Json with_joined_files(const Json& tables) const {
+  [[nodiscard]] Json with_joined_files(const Json& files) const {
+    const auto joined = [](const Json& file) {
+      const std::string role = file.is_object() ? file.value("role", "") : "";
+      return role == "groups" || role == "pairs";
+    };
+    std::vector<Json> tables;
+    for (const Json& file : files)
+      if (!joined(file)) tables.push_back(file);
     Json all = Json::array();
     std::size_t next = 0;
     for (const Json& claimed : block(claims_, "data")) {
-      const std::string role = claimed.is_object() ? claimed.value("role", "") : "";
-      if (role == "groups" || role == "pairs")
+      if (joined(claimed))
         all.push_back(claimed);
       else if (next < tables.size())
         all.push_back(tables[next++]);
     }
-    while (next < tables.size()) {
-      const std::string role = tables[next].value("role", "");
-      if (role != "groups" && role != "pairs") all.push_back(tables[next]);
-      ++next;
-    }
+    for (; next < tables.size(); ++next) all.push_back(tables[next]);
     return all;
   }
 

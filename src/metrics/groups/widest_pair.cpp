@@ -20,7 +20,7 @@ Comparison WidestPair::turned(Comparison pair) const {
   // Equal groups have no first one: the interval serves both directions.
   if (gap.value == (ratio_ ? 1 : 0)) {
     gap.low = ratio_ ? std::min(gap.low, inverse(gap).low) : std::min(gap.low, -gap.high);
-    if (!ratio_) gap.high = -gap.low;
+    gap.high = ratio_ ? inverse({1, gap.low, gap.low}).high : -gap.low;
     if (pair.first > pair.second) std::swap(pair.first, pair.second);
     return pair;
   }
