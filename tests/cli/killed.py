@@ -213,7 +213,9 @@ class Killed(unittest.TestCase):
             def check():
                 plain = {n: b for n, b in self.files().items() if "fmd-" not in n}
                 last = targets[-1]
-                self.assertTrue(plain in (before, new) or (len(targets) > 1 and plain.get(last) == old.get(last)))
+                whole = plain in (before, new) or (len(targets) > 1 and plain.get(last) == old.get(last))
+                differ = sorted(n for n in {*plain, *before, *new} if plain.get(n) not in (before.get(n), new.get(n)))
+                self.assertTrue(whole, (name, sorted(plain), sorted(new), differ))
                 again = self.fmd(*args, *force, codes=(0, 13))
                 self.assertTrue(again.returncode == 0 or not force)
                 self.assertEqual(self.files(), new)
