@@ -275,8 +275,8 @@ ReproducedFigure decisions_figure(const ReproducedTable& table, const Json& pict
       decision_chart("before: vanilla", both.at("vanilla"), reach, top));
   picture.panels.push_back(decision_chart("after: solve", both.at("solve"), reach, top));
   picture.notes = {fmt::format(
-      "Made by fmd reproduce toy, fmd {}: {} test digits of the first seed, that no choice "
-      "was made on. Each digit is scored in red and in blue; the mean of both logits comes "
+      "Made by fmd reproduce toy, fmd {}: {} reporting digits of the first seed. Each "
+      "digit is scored in red and in blue; the mean of both logits comes "
       "from the shape, half of their difference from the colour.",
       table.version, both.at("vanilla").size())};
   return {"toy-decisions", title, svg(picture)};
@@ -315,7 +315,7 @@ ReproducedFigure unlearning_figure(const ReproducedTable& table, const Json& pic
     picture.panels.push_back(std::move(chart));
   }
   picture.notes = {fmt::format(
-      "Made by fmd reproduce toy, fmd {}: first seed, on rows that no choice was made on. "
+      "Made by fmd reproduce toy, fmd {}: first seed, on its reporting digits. "
       "Eq. 9 uses H of D_ex, and the scale that the hold-out chose for all 50 pairs.",
       table.version)};
   return {"toy-unlearning", title, svg(picture)};
