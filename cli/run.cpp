@@ -86,10 +86,11 @@ int parse_and_run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kMainFooter);
   app.get_formatter()->column_width(34);
-  for (const auto add : {add_demo,      add_columns,  add_split,  add_train,  add_predict,
-                         add_features,  add_audit,    add_merge,  add_pairs,  add_explain,
-                         add_debias,    add_compare,  add_undo,   add_verify, add_data,
-                         add_reproduce, add_coverage, add_import, add_model,  add_doctor})
+  for (const auto add :
+       {add_demo,  add_columns, add_split, add_train,     add_predict,  add_features,
+        add_audit, add_merge,   add_pairs, add_explain,   add_debias,   add_compare,
+        add_undo,  add_verify,  add_data,  add_reproduce, add_coverage, add_import,
+        add_model, add_lm,      add_doctor})
     add(app);
   for (CLI::App* command : app.get_subcommands({})) refuse_odd_numbers(*command);
   try {

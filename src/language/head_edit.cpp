@@ -178,14 +178,9 @@ Vector left_out_change(const PairGradients& gradients, const Matrix& kernel,
 Vector solve_weights(const Matrix& kernel, const Vector& r, const std::vector<Index>& rows,
                      double lambda) {
   const auto m = static_cast<Index>(rows.size());
-  Matrix K(m, m);
+  Matrix K = some_pairs(kernel, rows);
   Vector part(m);
-  for (Index i = 0; i < m; ++i) {
-    part[i] = r[rows[static_cast<std::size_t>(i)]];
-    for (Index j = 0; j < m; ++j)
-      K(i, j) =
-          kernel(rows[static_cast<std::size_t>(i)], rows[static_cast<std::size_t>(j)]);
-  }
+  for (Index i = 0; i < m; ++i) part[i] = r[rows[static_cast<std::size_t>(i)]];
   K.diagonal().array() += static_cast<double>(m) / (2 * lambda);
   const Vector solved = factored(K, "K").solve(part);
   Vector alpha = Vector::Zero(r.size());
@@ -381,6 +376,40 @@ PairGradients pair_gradients(const VocabularyHead& head, const FloatMatrix& stat
   }
   gradients.first.push_back(row);
   return gradients;
+}
+
+PairGradients some_pairs(const PairGradients& gradients, const std::vector<Index>& pairs) {
+  PairGradients some;
+  some.r.resize(static_cast<Index>(pairs.size()));
+  Index rows = 0;
+  for (const Index i : pairs)
+    rows += gradients.first[static_cast<std::size_t>(i) + 1] -
+            gradients.first[static_cast<std::size_t>(i)];
+  some.u.resize(rows, gradients.u.cols());
+  some.v.resize(rows, gradients.v.cols());
+  Index row = 0;
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    const auto i = static_cast<std::size_t>(pairs[k]);
+    const Index from = gradients.first[i], count = gradients.first[i + 1] - from;
+    some.r[static_cast<Index>(k)] = gradients.r[pairs[k]];
+    some.group.push_back(gradients.group[i]);
+    some.first.push_back(row);
+    some.u.middleRows(row, count) = gradients.u.middleRows(from, count);
+    some.v.middleRows(row, count) = gradients.v.middleRows(from, count);
+    row += count;
+  }
+  some.first.push_back(row);
+  return some;
+}
+
+Matrix some_pairs(const Matrix& kernel, const std::vector<Index>& pairs) {
+  const auto m = static_cast<Index>(pairs.size());
+  Matrix some(m, m);
+  for (Index i = 0; i < m; ++i)
+    for (Index j = 0; j < m; ++j)
+      some(i, j) =
+          kernel(pairs[static_cast<std::size_t>(i)], pairs[static_cast<std::size_t>(j)]);
+  return some;
 }
 
 Matrix pair_kernel(const HeadCurvature& curvature, const PairGradients& gradients,

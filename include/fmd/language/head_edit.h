@@ -56,6 +56,11 @@ struct PairGradients {
                                            const HeadOutputs& outputs,
                                            const std::vector<HeadPair>& pairs);
 
+// Some of the pairs, in this order; and the kernel of these.
+[[nodiscard]] PairGradients some_pairs(const PairGradients& gradients,
+                                       const std::vector<Index>& pairs);
+[[nodiscard]] Matrix some_pairs(const Matrix& kernel, const std::vector<Index>& pairs);
+
 // K_ij = <J_i, F^-1 J_j A^-1>. Cost: rows^2 x d x 4 products.
 [[nodiscard]] Matrix pair_kernel(const HeadCurvature& curvature,
                                  const PairGradients& gradients, const Exec& exec);
