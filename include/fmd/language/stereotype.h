@@ -52,8 +52,7 @@ struct StereotypeDomain {
   StereotypeFigures by_term, by_example;
 };
 // Domains in the order of names, then "overall" where there are several. The bootstrap
-// draws terms; replicates depend on the seed alone, so that two calls on the same items
-// are paired.
+// draws terms: with few of them an interval is too narrow.
 [[nodiscard]] std::vector<StereotypeDomain> stereotype_scores(
     const SentenceItems& items, const SentenceScores& scores,
     const StereotypeOptions& options, const Exec& exec);
@@ -87,9 +86,9 @@ struct CrowsDomain {
                                                    const SentenceItems& pairs,
                                                    std::vector<Index>* kept = nullptr);
 
-// The control: each target term is replaced in its sentences by another group's term of the
-// same domain (gender: mother - father by a list; others: the next term of the domain in
-// the order of names). A model whose preference does not depend on the group prefers the
+// The control: each target term is replaced in its sentences by another group's term
+// (gender: mother - father by a list; others: the next term of the domain in the order of
+// names, people's names by people's names, places by places). A model whose preference does not depend on the group prefers the
 // same word as before. Items whose term does not stand in their sentences are left out and
 // counted in `dropped`. kept: numbers of the items that the result was made of.
 [[nodiscard]] SentenceItems swapped_targets(const SentenceItems& items,

@@ -26,6 +26,8 @@ using TokenIds = std::vector<TokenId>;
 // Ids equal those of the PyPI package `tokenizers`. Thread-safe: encode() changes nothing.
 enum class TokenizerKind { byte_bpe, char_bpe, wordpiece };
 
+struct TokenizerData;  // private to the source
+
 class Tokenizer {
  public:
   // Throws Error(cannot_read); Error(bad_model) for a damaged file, and Error(unsupported)
@@ -62,10 +64,9 @@ class Tokenizer {
   [[nodiscard]] std::optional<TokenId> end() const;        // <|endoftext|>, </s>, [SEP]
   [[nodiscard]] std::optional<TokenId> unknown() const;
 
-  struct Data;  // private to the source
  private:
-  explicit Tokenizer(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
-  std::shared_ptr<const Data> data_;
+  explicit Tokenizer(std::shared_ptr<const TokenizerData> data) : data_(std::move(data)) {}
+  std::shared_ptr<const TokenizerData> data_;
 };
 
 }  // namespace fmd
