@@ -6,7 +6,7 @@
 namespace fmd::internal {
 
 // Rows whose probabilities are in memory together: 64 rows of 49,152 words are 12.6 MB.
-inline constexpr Index kHeadRows = 64;
+inline constexpr Index kStateRows = 64;
 
 // p: softmax of the logits of states [first, first + count). The log of each sum.
 [[nodiscard]] Vector probabilities(const VocabularyHead& head, const FloatMatrix& states,

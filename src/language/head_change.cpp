@@ -99,11 +99,11 @@ HeadOutputs head_outputs(const VocabularyHead& head, const FloatMatrix& states,
   HeadOutputs outputs;
   outputs.log_sum.resize(rows);
   if (with_mean) outputs.mean.resize(rows, d);
-  const Index blocks = (rows + kHeadRows - 1) / kHeadRows;
+  const Index blocks = (rows + kStateRows - 1) / kStateRows;
   exec.report("vocabulary", 0, blocks);
   exec.for_each(blocks, [&](Index block) {
-    const Index first = block * kHeadRows;
-    const Index count = std::min(kHeadRows, rows - first);
+    const Index first = block * kStateRows;
+    const Index count = std::min(kStateRows, rows - first);
     FloatMatrix p;
     outputs.log_sum.segment(first, count) = probabilities(head, states, first, count, p);
     if (with_mean)

@@ -55,15 +55,15 @@ CurvatureSums curvature_sums(const VocabularyHead& head, const FloatMatrix& stat
                              const Exec& exec) {
   const Index d = states.cols(), words = head.vocabulary();
   // A unit of 512 rows: few enough that a short text keeps several threads busy.
-  constexpr Index kUnit = 8 * kHeadRows;
+  constexpr Index kUnit = 8 * kStateRows;
   const Index units = (states.rows() + kUnit - 1) / kUnit;
   const auto make = [&] {
     return CurvatureSums{Matrix::Zero(d, d), Matrix::Zero(d, d), Vector::Zero(words)};
   };
   const auto add = [&](CurvatureSums& sums, Index unit) {
     for (Index first = unit * kUnit; first < std::min(states.rows(), (unit + 1) * kUnit);
-         first += kHeadRows) {
-      const Index count = std::min(kHeadRows, states.rows() - first);
+         first += kStateRows) {
+      const Index count = std::min(kStateRows, states.rows() - first);
       FloatMatrix p;
       static_cast<void>(probabilities(head, states, first, count, p));
       FloatMatrix mean(count, d);

@@ -252,10 +252,10 @@ std::vector<std::vector<double>> self_debias(const VocabularyHead& head,
       wanted[static_cast<std::size_t>(token.state)].push_back({token.token, s, t});
     }
   }
-  const Index blocks = (states.rows() + kHeadRows - 1) / kHeadRows;
+  const Index blocks = (states.rows() + kStateRows - 1) / kStateRows;
   exec.for_each(blocks, [&](Index block) {
-    const Index first = block * kHeadRows;
-    const Index count = std::min(kHeadRows, states.rows() - first);
+    const Index first = block * kStateRows;
+    const Index count = std::min(kStateRows, states.rows() - first);
     FloatMatrix p, biased;
     static_cast<void>(probabilities(head, states, first, count, p));
     static_cast<void>(probabilities(head, asked, first, count, biased));

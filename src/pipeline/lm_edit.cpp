@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -42,12 +41,6 @@ DataNote note_of(const std::string& role, const std::filesystem::path& file, Ind
 
 LmFigures lm_figures(const StereotypeDomain& domain) {
   return {domain.by_term.ss, domain.by_term.lms, domain.by_term.icat};
-}
-
-std::vector<Index> all_of(Index count) {
-  std::vector<Index> all(static_cast<std::size_t>(count));
-  std::iota(all.begin(), all.end(), Index{0});
-  return all;
 }
 
 }  // namespace
