@@ -1,6 +1,13 @@
+#include <algorithm>
 #include <filesystem>
 
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
 #include "cli/commands.h"
+#include "fmd/core/error.h"
+#include "fmd/core/output_files.h"
+#include "fmd/data/csv.h"
 #include "fmd/pipeline/language_audit.h"
 
 namespace fmd::cli {
@@ -10,7 +17,13 @@ struct LmAuditArgs {
   Common common;
   std::string model, stereoset, crows, pairs, text, scores, cache, backbone = "automatic";
   LanguageAuditOptions options;
-  bool no_swap = false;
+  std::string out;
+  bool no_swap = false, force = false;
+};
+
+struct LmTokensArgs {
+  Common common;
+  std::string model, text;
 };
 
 const std::map<std::string, BackboneChoice> kBackbones{
@@ -26,6 +39,8 @@ int run_lm_audit(const LmAuditArgs& args) {
   if (!args.cache.empty()) options.cache = args.cache;
   if (args.model.empty() == args.scores.empty())
     throw Error(ErrorKind::bad_option, "lm audit: give either MODEL or --scores FILE");
+  OutputFiles files({.force = args.force});
+  if (!args.out.empty()) files.reserve(args.out);
   // The files are read first: a mistake there should not cost the time of a model.
   const LanguageQuestions questions =
       read_questions(args.stereoset, args.crows, args.pairs, args.text);
@@ -37,7 +52,42 @@ int run_lm_audit(const LmAuditArgs& args) {
   } else {
     report = audit_sentence_scores(args.scores, questions, options, exec);
   }
+  if (!args.out.empty()) {
+    files.write(args.out, scores_json(report));
+    files.commit();
+    say(fmt::format("wrote {}", args.out));
+  }
   print(args.common.json ? to_json(report) : screen(sheet_of(report)));
+  return 0;
+}
+
+// The tokens of each line: ids, or with --json also the tokens and the text that they give.
+int run_lm_tokens(const LmTokensArgs& args) {
+  const std::filesystem::path path = args.model;
+  const Tokenizer tokenizer =
+      Tokenizer::open(std::filesystem::is_directory(path) ? path / "tokenizer.json" : path);
+  std::string text = read_text(args.text, Index{1} << 30);
+  if (text.ends_with('\n')) text.pop_back();
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  std::string screen;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    const TokenIds ids = tokenizer.encode(text.substr(from, end - from));
+    if (args.common.json) {
+      nlohmann::ordered_json tokens = nlohmann::ordered_json::array();
+      for (const TokenId id : ids) tokens.push_back(tokenizer.token(id));
+      lines.push_back(
+          {{"ids", ids}, {"tokens", tokens}, {"decoded", tokenizer.decode(ids)}});
+    } else {
+      screen += fmt::format("{}\n", fmt::join(ids, " "));
+    }
+    from = end + 1;
+  }
+  if (args.common.json)
+    print(
+        nlohmann::ordered_json{{"schema", 1}, {"command", "lm tokens"}, {"lines", lines}});
+  else
+    print(screen);
   return 0;
 }
 
@@ -61,6 +111,9 @@ void add_lm_audit(CLI::App& lm) {
   cmd->add_option(
       "--scores", args->scores,
       "In place of MODEL: a score for each sentence, as StereoSet's predictions");
+  cmd->add_option("-o,--out", args->out,
+                  "Where to write the score of each sentence; --scores reads it");
+  cmd->add_flag("--force", args->force, "Replace OUT if it exists");
   cmd->add_flag("--intersentence", o.intersentence,
                 "Also score items that ask for a next sentence (causal models)");
   cmd->add_flag("--no-swap", args->no_swap, "Leave out the control with swapped targets");
@@ -91,6 +144,21 @@ Examples
   on_run(*cmd, [args] { return run_lm_audit(*args); });
 }
 
+void add_lm_tokens(CLI::App& lm) {
+  auto args = std::make_shared<LmTokensArgs>();
+  auto* cmd = lm.add_subcommand("tokens", "Show the tokens that a model reads in a text");
+  cmd->add_option("model", args->model, "Folder of a model, or its tokenizer.json")
+      ->required();
+  cmd->add_option("text", args->text, "A text; each line is taken by itself")->required();
+  add_common(*cmd, args->common);
+  cmd->footer(R"(
+No token is added at the ends of a line.
+
+Example
+  fmd lm tokens SmolLM2-135M text.txt --json)");
+  on_run(*cmd, [args] { return run_lm_tokens(*args); });
+}
+
 }  // namespace
 
 void add_lm(CLI::App& app) {
@@ -99,6 +167,7 @@ void add_lm(CLI::App& app) {
   lm->footer(R"(
 Each command has --help with examples: fmd lm audit --help.)");
   add_lm_audit(*lm);
+  add_lm_tokens(*lm);
 }
 
 }  // namespace fmd::cli

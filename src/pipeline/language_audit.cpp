@@ -59,6 +59,15 @@ LanguageReport::Items figures(const ScoredItems& scored,
   return result;
 }
 
+std::vector<std::pair<std::string, double>> by_id(const ScoredItems& scored) {
+  std::vector<std::pair<std::string, double>> result;
+  std::size_t next = 0;
+  for (const SentenceItem& item : scored.items.items)
+    for (const RoledSentence& sentence : item.sentences)
+      result.emplace_back(sentence.id, scored.scores[next++]);
+  return result;
+}
+
 // The items with these numbers and their scores.
 ScoredItems chosen(const ScoredItems& from, const SentenceItems& items,
                    const std::vector<Index>& kept) {
@@ -114,14 +123,17 @@ void add_stereoset(const LanguageModel& model, const LanguageQuestions& question
   if (!within.items.empty()) {
     const ScoredItems all = scored(model, std::move(within), options, exec, report);
     report.stereoset = figures(all, options, exec);
+    report.within_scores = by_id(all);
     add_swapped(model, all, options, exec, report);
     add_unseen(all, questions, options, exec, report);
   }
-  if (!next.items.empty() && asked)
-    report.intersentence =
-        figures(scored(model, std::move(next), options, exec, report), options, exec);
-  else
+  if (!next.items.empty() && asked) {
+    const ScoredItems all = scored(model, std::move(next), options, exec, report);
+    report.intersentence = figures(all, options, exec);
+    report.next_scores = by_id(all);
+  } else {
     report.intersentence_left_out = std::ssize(next.items);
+  }
   if (report.intersentence_left_out > 0)
     report.notes.push_back(
         fmt::format("{} items ask for a next sentence and were left out: {}",

@@ -268,4 +268,15 @@ std::string to_json(const LanguageReport& report) {
   return json_lines(json);
 }
 
+std::string scores_json(const LanguageReport& report) {
+  const auto list = [](const std::vector<std::pair<std::string, double>>& scores) {
+    Json all = Json::array();
+    for (const auto& [id, score] : scores)
+      if (std::isfinite(score)) all.push_back({{"id", id}, {"score", score}});
+    return all;
+  };
+  return json_lines({{"intrasentence", list(report.within_scores)},
+                     {"intersentence", list(report.next_scores)}});
+}
+
 }  // namespace fmd

@@ -43,9 +43,15 @@ struct LanguageReport {
   bool from_cache = false;
   std::vector<std::string> notes;
   std::uint64_t seed = 0;
+
+  // Of each sentence, in the order of the file: its id and score. In files of their own.
+  std::vector<std::pair<std::string, double>> within_scores, next_scores;
 };
 
 [[nodiscard]] Sheet sheet_of(const LanguageReport& report);
 [[nodiscard]] std::string to_json(const LanguageReport& report);
+// The scores of the sentences as StereoSet writes predictions; read_sentence_scores reads
+// it. Sentences without a score are left out.
+[[nodiscard]] std::string scores_json(const LanguageReport& report);
 
 }  // namespace fmd
