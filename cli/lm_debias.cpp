@@ -16,12 +16,13 @@ struct LmDebiasArgs {
   Common common;
   LmDebiasFiles files;
   LmDebiasOptions options;
+  std::string cache;
 };
 
 int run_lm_debias(const LmDebiasArgs& args) {
   const Session session(args.common);
   LmDebiasOptions options = args.options;
-  if (!args.common.feature_cache.empty()) options.cache = args.common.feature_cache;
+  if (!args.cache.empty()) options.cache = args.cache;
   const LmDebiasReport report = lm_debias(
       args.files, options,
       [&] {
@@ -95,7 +96,7 @@ void add_lm_debias(CLI::App& lm) {
   cmd->add_flag("--controls", o.controls,
                 "Also measure: no curvature, that of the states alone, random pairs, "
                 "tempered");
-  add_feature_cache(*cmd, args->common);
+  cmd->add_option("--cache", args->cache, "Folder where states are kept");
   add_common(*cmd, args->common);
   cmd->footer(kLmDebiasFooter);
   on_run(*cmd, [args] { return run_lm_debias(*args); });

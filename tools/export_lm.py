@@ -117,7 +117,27 @@ def export(model, target: Path) -> None:
             dynamic_shapes={"input_ids": {0: batch, 1: length}, "attention_mask": {0: batch, 1: length}},
             dynamo=True, verbose=False)
         program.save(str(target), external_data=False)
+        without_notes(target)
         check(model, below, target)
+
+
+def without_notes(target: Path) -> None:
+    """Takes out what the exporter notes for its own developers: code, and paths of this machine."""
+    import onnx
+
+    proto = onnx.load(str(target))
+    del proto.metadata_props[:]
+    graphs = [proto.graph, *proto.functions]
+    for graph in graphs:
+        graph.doc_string = ""
+        del graph.metadata_props[:]
+        for node in graph.node:
+            node.doc_string = ""
+            del node.metadata_props[:]
+        for value in [*graph.value_info, *getattr(graph, "input", []), *getattr(graph, "output", [])]:
+            if hasattr(value, "metadata_props"):
+                del value.metadata_props[:]
+    onnx.save(proto, str(target))
 
 
 def check(model, below, target: Path) -> None:

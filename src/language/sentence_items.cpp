@@ -73,6 +73,9 @@ class ItemBuilder {
     std::sort(
         item.sentences.begin(), item.sentences.end(),
         [](const RoledSentence& a, const RoledSentence& b) { return a.role < b.role; });
+    for (RoledSentence& sentence : item.sentences)
+      if (sentence.id.empty())
+        sentence.id = fmt::format("{}:{}", item.id, to_string(sentence.role));
     find_words(item);
     items_.items.push_back(std::move(item));
   }

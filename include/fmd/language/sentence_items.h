@@ -18,7 +18,7 @@ struct RoledSentence {
   std::string text;  // the whole sentence
   std::string word;  // intrasentence StereoSet: what stands in the place of BLANK
   SentenceRole role = SentenceRole::stereotype;
-  std::string id;  // StereoSet's sentence id; empty = none
+  std::string id;  // of the file; otherwise "<item>:<role>"
 };
 
 // One question to a model: sentences that differ in one place.
