@@ -25,6 +25,7 @@ void add_verify(CLI::App& app);
 void add_data(CLI::App& app);
 void add_reproduce(CLI::App& app);
 void add_coverage(CLI::App& app);
+void add_lm(CLI::App& app);
 void add_import(CLI::App& app);
 void add_model(CLI::App& app);
 void add_doctor(CLI::App& app);

@@ -31,6 +31,7 @@ Exit codes: 0 done or pass, 1 fail or no candidate, 2 wrong usage, 3 not enough 
 
 // Numbers that no option means: NaN, infinity, and -1 where it would become 2^64 - 1.
 void refuse_odd_numbers(CLI::App& command) {
+  for (CLI::App* part : command.get_subcommands({})) refuse_odd_numbers(*part);
   for (CLI::Option* option : command.get_options()) {
     const std::string type = option->get_type_name();
     if (type.starts_with("FLOAT")) {
@@ -57,6 +58,7 @@ void refuse_odd_numbers(CLI::App& command) {
 
 // "-o -" is stdout where a command writes one file and says the rest on stderr.
 void refuse_stdout(const CLI::App& command) {
+  for (const CLI::App* part : command.get_subcommands()) refuse_stdout(*part);
   for (const char* name : {"predict", "pairs", "features", "undo"})
     if (command.get_name() == name) return;
   const CLI::Option* out = command.get_option_no_throw("--out");
@@ -86,10 +88,11 @@ int parse_and_run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kMainFooter);
   app.get_formatter()->column_width(34);
-  for (const auto add : {add_demo,      add_columns,  add_split,  add_train,  add_predict,
-                         add_features,  add_audit,    add_merge,  add_pairs,  add_explain,
-                         add_debias,    add_compare,  add_undo,   add_verify, add_data,
-                         add_reproduce, add_coverage, add_import, add_model,  add_doctor})
+  for (const auto add :
+       {add_demo,   add_columns, add_split, add_train,     add_predict,  add_features,
+        add_audit,  add_merge,   add_pairs, add_explain,   add_debias,   add_compare,
+        add_undo,   add_verify,  add_data,  add_reproduce, add_coverage, add_lm,
+        add_import, add_model,   add_doctor})
     add(app);
   for (CLI::App* command : app.get_subcommands({})) refuse_odd_numbers(*command);
   try {

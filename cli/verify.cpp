@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/signature.h"
 #include "fmd/core/error.h"
+#include "fmd/pipeline/lm_verify.h"
 #include "fmd/pipeline/verify_audit.h"
 
 namespace fmd::cli {
@@ -25,11 +26,13 @@ int run_verify(const VerifyArgs& args) {
     throw Error(ErrorKind::bad_option, "verify: --allowed-signers and --signer go together",
                 "--allowed-signers FILE --signer NAME, where FILE has a line \"NAME KEY\"");
   const bool audited = is_audit(args.receipt);
-  if (!audited && !options.model.empty())
-    throw Error(ErrorKind::bad_option, "verify: --model is for audits",
+  const bool language = !audited && is_lm_receipt(args.receipt);
+  if (!audited && !language && !options.model.empty())
+    throw Error(ErrorKind::bad_option, "verify: --model is for audits and language models",
                 "OUT stands beside its receipt: leave --model out");
-  VerifyReport report = audited ? verify_audit(args.receipt, options, session.exec())
-                                : verify(args.receipt, options, session.exec());
+  VerifyReport report = audited    ? verify_audit(args.receipt, options, session.exec())
+                        : language ? lm_verify(args.receipt, options, session.exec())
+                                   : verify(args.receipt, options, session.exec());
   if (!args.signer.allowed.empty() || std::filesystem::exists(signature_of(args.receipt)))
     report.checks.push_back(check_signature(args.receipt, args.signer));
   print(args.common.json ? to_json(report) : screen(sheet_of(report)));
@@ -50,7 +53,10 @@ void add_verify(CLI::App& app) {
          "--data", o.data,
          "A table of the repair that is not found under its recorded name; may be repeated")
       ->allow_extra_args(false);
-  cmd->add_option("--model", o.model, "The model of an audit, if it is elsewhere");
+  cmd->add_option(
+      "--model", o.model,
+      "The model of an audit, if it is elsewhere; of `fmd lm debias`: the original "
+      "folder, to make the edit again");
   cmd->add_option("--train", o.train, "The training rows of the repair");
   cmd->add_option("--test", o.test, "The test rows of the repair");
   cmd->add_option("--tolerance", o.tolerance,

@@ -115,6 +115,42 @@ def undo_inputs():
             for name, undo in {"good": good, "two": two, "cut": good[:-1], "lies": good[:-34] + b"\xff" * 34}.items()}
 
 
+def language_inputs():
+    """Tokenizers, configurations and pairs; the first byte names the reader, see fuzz/language.cpp."""
+    bpe = {"added_tokens": [{"id": 6, "content": "<x>", "special": True, "normalized": False, "lstrip": True}],
+           "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+               {"type": "Digits", "individual_digits": True}, {"type": "ByteLevel", "add_prefix_space": True}]},
+           "decoder": {"type": "ByteLevel"},
+           "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "l": 4, "ll": 5},
+                     "merges": ["a b", ["l", "l"]]}}
+    pieces = {"normalizer": {"type": "BertNormalizer", "lowercase": True}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+              "decoder": {"type": "WordPiece", "cleanup": True},
+              "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "a": 1, "##b": 2, "'": 3}}}
+    marks = {"normalizer": {"type": "Sequence", "normalizers": [
+                 {"type": "Prepend", "prepend": "\u2581"},
+                 {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+             "model": {"type": "BPE", "unk_token": "u", "fuse_unk": True,
+                       "vocab": {"u": 0, "\u2581": 1, "a": 2, "\u2581a": 3}, "merges": [["\u2581", "a"]]}}
+    llama = {"model_type": "llama", "vocab_size": 9, "hidden_size": 8, "intermediate_size": 9, "num_hidden_layers": 1,
+             "num_attention_heads": 2, "rope_parameters": {"rope_type": "default", "rope_theta": 5e3}}
+    bert = {"model_type": "bert", "vocab_size": 9, "hidden_size": 8, "bos_token_id": 1}
+    one = {"id": "1", "bias_type": "race", "target": "Crimean", "context": "A Crimean BLANK.", "sentence": "A crimean x."}
+    item = {**{k: one[k] for k in ("id", "bias_type", "target", "context")}, "sentences": [
+        {"sentence": "A Crimean is rude.", "gold_label": "stereotype", "id": "s"},
+        {"sentence": "A Crimean is kind.", "gold_label": "anti-stereotype"},
+        {"sentence": "A Crimean is blue.", "gold_label": "unrelated"}]}
+    pieces_of_c = b"".join(struct.pack("<fi", -k, 1) + bytes([33 + k % 90]) for k in range(262))
+    made = {"bpe": ("t", bpe), "wordpiece": ("t", pieces), "marks": ("t", marks), "no_merges": ("t", {"model": {"vocab": {}}}),
+            "llama": ("c", llama), "bert": ("c", bert), "huge": ("c", {**llama, "hidden_size": 1 << 60}),
+            "by_label": ("j", {"stereotype": [one], "anti-stereotype": [{**one, "sentence": "A Crimean y."}]}),
+            "list": ("j", [item, {**item, "id": "2", "target": "Eritrean"}]),
+            "official": ("j", {"data": {"intrasentence": [item], "intersentence": []}}), "half": ("j", {"stereotype": [one]})}
+    return {**{name: (first + json.dumps(value)).encode() for name, (first, value) in made.items()},
+            "crows": b"j,sent_more,sent_less,stereo_antistereo,bias_type\n0,\"He cooks, too\",She cooks,stereo,gender\n",
+            "csv": b"jstereotype,anti_stereotype,unrelated,target\nHe cooks,She cooks,It cooks,he\nx,x,,\n",
+            "llama2c": b"l" + struct.pack("<i", 1) + pieces_of_c}
+
+
 def corpus(files):
     receipt = json.loads(files["out.receipt.json"])
     tensors = {
@@ -146,6 +182,7 @@ def corpus(files):
         "features": {"two": files["two.features"], "three": files["three.features"],
                      "cut": files["two.features"][:-9], "model": files["two"]},
         "undo": undo_inputs(),
+        "language": language_inputs(),
         # Without the checksum, see fuzz/state.cpp.
         "state": {"survey": files["survey"][:-32], "audit": files["state"][:-32], "cut": files["survey"][:-50],
                   "model": files["two"]},

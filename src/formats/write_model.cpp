@@ -77,7 +77,11 @@ void require_undo(FileSet& changed, const std::vector<UndoneFile>& undo) {
 
 WrittenModel write_model(const ModelFile& original, const Patch& patch, OutputFiles& files,
                          const Path& out) {
-  const FileSet& set = original.file_set();
+  return write_files(original.file_set(), patch, files, out);
+}
+
+WrittenModel write_files(const FileSet& set, const Patch& patch, OutputFiles& files,
+                         const Path& out) {
   const NamedBytes all = set.all();
   require_known(patch, all);
   const bool folder = all.size() + patch.added.size() > 1;

@@ -34,6 +34,11 @@ struct WrittenModel {
                                        OutputFiles& files,
                                        const std::filesystem::path& out);
 
+// The same for files that no ModelFile reads: all that the set was asked for.
+[[nodiscard]] WrittenModel write_files(const FileSet& set, const Patch& patch,
+                                       OutputFiles& files,
+                                       const std::filesystem::path& out);
+
 // Writes the original files back from those of the repaired model. names: all files that
 // the original has, as they are on disk, `changed.path()` first. One file becomes the file
 // OUT, several become the folder OUT. The sha256 of each, in the same order. Throws

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fmd/language/head_edit.h"
+#include "fmd/language/stereotype.h"
+
+namespace fmd {
+
+// Sentences of a study with their states: what edits of the head are made from, and what
+// they are measured on. No forward pass of the model after this.
+struct HeadStudy {
+  SentenceItems items;
+  PrefixStates states;
+  std::vector<Index> first;  // of each item's sequences
+};
+// folder: see prefix_states(). Throws what the parts throw.
+[[nodiscard]] HeadStudy head_study(const LanguageModel& model, SentenceItems items,
+                                   const std::optional<std::filesystem::path>& folder,
+                                   const Exec& exec);
+
+// One pair per item that has both sides: c is the stereotype. Pairs of one domain and
+// target term are one group; a pair without a term is a group of its own.
+[[nodiscard]] std::vector<HeadPair> head_pairs(const HeadStudy& study);
+// The numbers of the items that head_pairs() made its pairs from.
+[[nodiscard]] std::vector<Index> paired_items(const HeadStudy& study);
+
+// One score per sentence under a changed head. items: only the sentences of these, the
+// others are NaN; none: all.
+[[nodiscard]] SentenceScores study_scores(const HeadStudy& study,
+                                          const LanguageModel& model,
+                                          const HeadChange& change,
+                                          const std::optional<std::vector<Index>>& items,
+                                          const Exec& exec);
+
+// Neutral text in two halves: pieces of lines in turn go to one that the curvature is
+// measured on, and to one for perplexity.
+struct NeutralText {
+  PrefixStates fit, held_out;
+  Index tokens_fit = 0, tokens_held_out = 0;
+  bool capped = false;  // there was more text
+};
+// Lines are cut into pieces of at most 40 words. tokens: at most about so many in all.
+// Throws Error(cannot_read), Error(bad_value) that names the line that is not UTF-8,
+// Error(bad_data) for fewer than two pieces.
+[[nodiscard]] NeutralText neutral_text(const LanguageModel& model,
+                                       const std::filesystem::path& file, Index tokens,
+                                       const std::optional<std::filesystem::path>& folder,
+                                       const Exec& exec);
+// exp(- mean log p) of the held-out half under a changed head.
+[[nodiscard]] double text_perplexity(const NeutralText& text, const LanguageModel& model,
+                                     const HeadChange& change, const Exec& exec);
+
+// Groups in `folds` parts at random, by the seed: the part of each pair.
+[[nodiscard]] std::vector<int> group_folds(const std::vector<Index>& group, int folds,
+                                           std::uint64_t seed);
+
+}  // namespace fmd

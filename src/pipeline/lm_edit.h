@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/internal.h"
+#include "fmd/language/head_study.h"
+#include "fmd/pipeline/lm_debias.h"
+
+namespace fmd::internal {
+
+// The work of lm_debias() before anything is written: the same for debias and verify.
+class LmEdit {
+ public:
+  // Reads all files and makes the edit from all pairs.
+  LmEdit(const LmDebiasFiles& files, const LmDebiasOptions& options, const Exec& exec);
+
+  [[nodiscard]] const LanguageModel& model() const { return model_; }
+  [[nodiscard]] VocabularyHead new_head() const;
+  // Options, data and the edit; no figures.
+  [[nodiscard]] LmDebiasReport report() const;
+  // Figures before, from the model, and after, from the changed one that was read back.
+  void measure(const LanguageModel& changed, LmDebiasReport& report,
+               const Exec& exec) const;
+
+ private:
+  [[nodiscard]] HeadChange edit_from(const std::vector<Index>& pairs,
+                                     const Exec& exec) const;
+  [[nodiscard]] SentenceScores cross_fitted(const Exec& exec) const;
+  void add_controls(LmDebiasReport& report, const Exec& exec) const;
+  [[nodiscard]] const HeadStudy& items() const { return test_ ? *test_ : pairs_; }
+
+  LmDebiasFiles files_;
+  LmDebiasOptions options_;
+  LanguageModel model_;
+  HeadStudy pairs_;
+  std::optional<HeadStudy> test_;  // none: the pairs are what is measured
+  NeutralText text_;
+  std::vector<HeadPair> list_;
+  HeadCurvature curvature_;
+  PairGradients gradients_;
+  Matrix kernel_;
+  HeadEdit edit_;
+  std::vector<std::string> notes_;
+  std::uint64_t seed_ = 1;
+};
+
+}  // namespace fmd::internal
