@@ -136,8 +136,10 @@ void add_stereoset(const LanguageModel& model, const LanguageQuestions& question
   }
   if (report.intersentence_left_out > 0)
     report.notes.push_back(
-        fmt::format("{} items ask for a next sentence and were left out: {}",
-                    report.intersentence_left_out,
+        fmt::format("left out: {} that ask for a next sentence ({})",
+                    report.intersentence_left_out == 1
+                        ? "1 item"
+                        : fmt::format("{} items", report.intersentence_left_out),
                     options.intersentence ? "a masked model gives none"
                                           : "--intersentence scores them"));
 }

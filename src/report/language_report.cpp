@@ -115,7 +115,7 @@ void add_top(const LanguageReport& r, Sheet& sheet) {
 
 void add_stereotypes(const LanguageReport& r, Sheet& sheet) {
   if (!r.stereoset.domains.empty()) {
-    SheetSection& s = sheet.add("STEREOTYPES",
+    SheetSection& s = sheet.add("STEREOTYPES ",
                                 "SS: % of items where the stereotype is preferred; 50 = "
                                 "neutral");
     add_domains(s, r.stereoset, sheet, "");
@@ -134,17 +134,17 @@ void add_stereotypes(const LanguageReport& r, Sheet& sheet) {
          100 * r.confidence);
   }
   if (!r.intersentence.domains.empty()) {
-    SheetSection& s = sheet.add("NEXT SENTENCE", "the second sentence, given the first");
+    SheetSection& s = sheet.add("NEXT SENTENCE ", "the second sentence, given the first");
     add_domains(s, r.intersentence, sheet, "intersentence_");
   }
 }
 
 void add_controls(const LanguageReport& r, Sheet& sheet) {
   if (!r.swapped.domains.empty()) {
-    SheetSection& s = sheet.add("TARGETS SWAPPED",
+    SheetSection& s = sheet.add("TARGETS SWAPPED ",
                                 "another group in the same sentences (mother -> father)");
     const SheetColumns columns = sheet_columns(
-        "  {:12.} {items:>6}  {SS as asked:18.} {SS swapped:18.} {keeps its sign, %:18.}");
+        "  {:11.} {items:>6}  {SS as asked:17.} {SS swapped:17.} {keeps its sign, %:20.}");
     s.table(columns);
     for (const auto& [domain, kept] : r.kept) {
       const StereotypeDomain *asked = nullptr, *swapped = nullptr;
@@ -168,14 +168,14 @@ void add_controls(const LanguageReport& r, Sheet& sheet) {
   }
   if (!r.unseen.domains.empty()) {
     SheetSection& s =
-        sheet.add("UNSEEN WORDS", fmt::format("items without a word of {}", r.pairs));
+        sheet.add("UNSEEN WORDS ", fmt::format("items without a word of {}", r.pairs));
     add_domains(s, r.unseen, sheet, "unseen_");
   }
 }
 
 void add_crows(const LanguageReport& r, Sheet& sheet) {
   if (r.crows_domains.empty()) return;
-  SheetSection& s = sheet.add("CROWS-PAIRS",
+  SheetSection& s = sheet.add("CROWS-PAIRS ",
                               "% of pairs where the more stereotyping sentence wins; 50 = "
                               "neutral");
   const SheetColumns columns =
@@ -200,7 +200,7 @@ void add_crows(const LanguageReport& r, Sheet& sheet) {
 
 void add_text(const LanguageReport& r, Sheet& sheet) {
   if (r.text.empty()) return;
-  SheetSection& s = sheet.add(r.kind == "masked" ? "PSEUDO-PERPLEXITY" : "PERPLEXITY",
+  SheetSection& s = sheet.add(r.kind == "masked" ? "PSEUDO-PERPLEXITY " : "PERPLEXITY ",
                               "lower = the model expects the text more");
   line(s, "  ", "{}: {} on {} ({} lines, {} tokens)", r.text, with_range(r.perplexity),
        "neutral text", count(r.text_lines), count(r.text_tokens));
