@@ -70,6 +70,7 @@
 #include "fmd/influence/refit.h"
 #include "fmd/language/language_model.h"
 #include "fmd/language/prefix_states.h"
+#include "fmd/language/seat.h"
 #include "fmd/language/sentence_items.h"
 #include "fmd/language/stereotype.h"
 #include "fmd/language/tokenizer.h"

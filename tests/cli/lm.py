@@ -91,11 +91,16 @@ def check_tokens(folder):
     assert plain[0] == " ".join(map(str, lines[0]["ids"])), plain[0]
 
 
-def check_screen():
+def check_screen(folder):
+    seat = folder / "seat.json"
+    seat.write_text(json.dumps({"targ1": {"category": "Mothers", "examples": ["The mother.", "A mother"]},
+                                "targ2": {"category": "Fathers", "examples": ["The father.", "A father"]},
+                                "attr1": {"category": "Home", "examples": ["warm bread"]},
+                                "attr2": {"category": "Work", "examples": ["boats"]}}))
     screen = run("audit", MODELS / "llama", *QUESTIONS, "--pairs", MODELS / "crows.csv", "--text",
-                 MODELS / "crows.csv").stdout
-    for words in ("STEREOTYPES", "TARGETS SWAPPED", "CROWS-PAIRS", "PERPLEXITY", "WHAT THIS DOES NOT SAY",
-                  "2 target terms are few"):
+                 MODELS / "crows.csv", "--seat", seat).stdout
+    for words in ("SEAT", "Mothers / Fathers", "STEREOTYPES", "TARGETS SWAPPED", "CROWS-PAIRS", "PERPLEXITY",
+                  "WHAT THIS DOES NOT SAY", "2 target terms are few"):
         assert words in screen, screen
     assert all(len(line) <= 80 for line in screen.splitlines()), screen
 
@@ -133,7 +138,7 @@ with tempfile.TemporaryDirectory() as name:
     check_tokens(work)
     if "--models" not in sys.argv:
         check_cache(work)
-        check_screen()
+        check_screen(work)
         check_errors(work)
     if onnx_runtime():
         for one in ("llama", "gpt2", *MASKED):
