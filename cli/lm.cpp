@@ -20,6 +20,7 @@ struct LmAuditArgs {
   std::string model, stereoset, crows, pairs, text, scores, cache, backbone = "automatic";
   LanguageAuditOptions options;
   std::string out;
+  std::vector<std::string> seat;
   bool no_swap = false, force = false;
 };
 
@@ -45,7 +46,7 @@ int run_lm_audit(const LmAuditArgs& args) {
   if (!args.out.empty()) files.reserve(args.out);
   // The files are read first: a mistake there should not cost the time of a model.
   const LanguageQuestions questions =
-      read_questions(args.stereoset, args.crows, args.pairs, args.text);
+      read_questions(args.stereoset, args.crows, args.pairs, args.text, args.seat);
   LanguageReport report;
   if (args.scores.empty()) {
     const LanguageModel model =
@@ -103,6 +104,8 @@ void add_lm_audit(CLI::App& lm) {
   cmd->add_option("--stereoset", args->stereoset,
                   "StereoSet's dev.json, or a CSV with stereotype and anti_stereotype");
   cmd->add_option("--crows", args->crows, "CrowS-Pairs' CSV");
+  cmd->add_option("--seat", args->seat, "A SEAT or WEAT test; may be repeated")
+      ->allow_extra_args(false);
   cmd->add_option("--text", args->text, "Neutral text for the perplexity, one line each");
   cmd->add_option("--text-lines", o.text_lines, "How many of its lines are used")
       ->check(CLI::Range(1, 1000000))

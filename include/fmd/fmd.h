@@ -75,6 +75,7 @@
 #include "fmd/language/head_study.h"
 #include "fmd/language/language_model.h"
 #include "fmd/language/prefix_states.h"
+#include "fmd/language/seat.h"
 #include "fmd/language/sentence_items.h"
 #include "fmd/language/sentence_pairs.h"
 #include "fmd/language/stereotype.h"

@@ -59,6 +59,11 @@ VocabularyHead read_head(const WeightFiles& weights, const ModelConfig& config) 
   head.tied = config.tied;
   head.head_name = names.head;
   head.weight_name = config.tied ? names.embedding : names.head;
+  // GPT-2 as it was first published has its tensors without the name of the outer module.
+  const std::string outer = "transformer.";
+  if (weights.find(head.weight_name) == nullptr && head.weight_name.starts_with(outer) &&
+      weights.find(head.weight_name.substr(outer.size())) != nullptr)
+    head.weight_name.erase(0, outer.size());
   head.weight = weights.matrix(head.weight_name, config.vocabulary, config.cols);
   head.file = weights.find(head.weight_name)->shard;
   if (*names.bias != '\0') {
@@ -172,6 +177,11 @@ void LanguageModel::State::open_folder(const LanguageModelOptions& options,
 
 void LanguageModel::State::open_llama2c() {
   const auto file = InputFile::open(path);
+  const Bytes start = file->first(4);
+  if (std::string(start.begin(), start.end()) == "GGUF")
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: GGUF files are not read", path.string()),
+                "make a folder of it: tools/export_lm.py FILE.gguf -o FOLDER");
   Llama2cFile read = read_llama2c(*file);
   config = read.config;
   fs::path tokens = path.parent_path() / "tokenizer.bin";

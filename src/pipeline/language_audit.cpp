@@ -136,8 +136,10 @@ void add_stereoset(const LanguageModel& model, const LanguageQuestions& question
   }
   if (report.intersentence_left_out > 0)
     report.notes.push_back(
-        fmt::format("{} items ask for a next sentence and were left out: {}",
-                    report.intersentence_left_out,
+        fmt::format("left out: {} that ask for a next sentence ({})",
+                    report.intersentence_left_out == 1
+                        ? "1 item"
+                        : fmt::format("{} items", report.intersentence_left_out),
                     options.intersentence ? "a masked model gives none"
                                           : "--intersentence scores them"));
 }
@@ -196,9 +198,10 @@ void add_text(const LanguageModel& model, const LanguageQuestions& questions,
 }
 
 void require_questions(const LanguageQuestions& questions) {
-  if (!questions.stereoset && !questions.crows && questions.text.empty())
+  if (!questions.stereoset && !questions.crows && questions.text.empty() &&
+      questions.seat.empty())
     throw Error(ErrorKind::bad_option, "lm audit: there is nothing to ask the model",
-                "give --stereoset FILE, --crows FILE or --text FILE");
+                "give --stereoset FILE, --crows FILE, --seat FILE or --text FILE");
   if (questions.pairs && !questions.stereoset)
     throw Error(ErrorKind::bad_option, "lm audit: --pairs needs --stereoset",
                 "the pairs tell which items of StereoSet have unseen words");
@@ -226,7 +229,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 LanguageQuestions read_questions(const std::string& stereoset, const std::string& crows,
-                                 const std::string& pairs, const std::string& text) {
+                                 const std::string& pairs, const std::string& text,
+                                 const std::vector<std::string>& seat) {
   LanguageQuestions questions;
   const auto wrong = [](const std::string& file, const char* option) {
     return Error(ErrorKind::bad_option,
@@ -242,6 +246,7 @@ LanguageQuestions read_questions(const std::string& stereoset, const std::string
     if (questions.crows->source != SentenceSource::crows) throw wrong(crows, "stereoset");
   }
   if (!pairs.empty()) questions.pairs = read_sentence_items(pairs);
+  for (const std::string& file : seat) questions.seat.push_back(read_seat(file));
   if (!text.empty()) {
     const std::string all = read_text(text, Index{1} << 28);
     questions.text = text;
@@ -267,6 +272,11 @@ LanguageReport audit_language(const LanguageModel& model,
   report.native = model.native();
   add_stereoset(model, questions, options, exec, report);
   add_crows(model, questions, options, exec, report);
+  for (const SeatTest& test : questions.seat)
+    report.seat.push_back({test.file, test.sha256,
+                           test.target1.category + " / " + test.target2.category,
+                           test.attribute1.category + " / " + test.attribute2.category,
+                           fmd::seat(model, test, exec)});
   add_text(model, questions, options, exec, report);
   return report;
 }
@@ -275,9 +285,10 @@ LanguageReport audit_sentence_scores(const std::filesystem::path& scores,
                                      const LanguageQuestions& questions,
                                      const LanguageAuditOptions& options,
                                      const Exec& exec) {
-  if (!questions.stereoset || questions.crows || !questions.text.empty())
+  if (!questions.stereoset || questions.crows || !questions.text.empty() ||
+      !questions.seat.empty())
     throw Error(ErrorKind::bad_option,
-                "lm audit: --scores needs --stereoset, and takes neither --crows nor "
+                "lm audit: --scores needs --stereoset, and takes no --crows, --seat or "
                 "--text",
                 "scores belong to the sentences of StereoSet, by their ids");
   LanguageReport report = empty_report(options, exec);

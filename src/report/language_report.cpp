@@ -57,6 +57,20 @@ Json crows_json(const LanguageReport& report) {
   return {{"name", report.crows}, {"sha256", report.crows_sha256}, {"domains", domains}};
 }
 
+Json seat_json(const LanguageReport& report) {
+  Json tests = Json::array();
+  for (const LanguageReport::Seat& one : report.seat)
+    tests.push_back({{"name", one.file},
+                     {"sha256", one.sha256},
+                     {"targets", one.targets},
+                     {"attributes", one.attributes},
+                     {"effect", number(one.result.effect)},
+                     {"p_value", number(one.result.p_value)},
+                     {"divisions", one.result.divisions},
+                     {"exact", one.result.exact}});
+  return tests;
+}
+
 Json head_json(const LanguageReport& report) {
   if (report.model.empty()) return nullptr;
   return {{"name", report.model},    {"type", report.type},
@@ -115,7 +129,7 @@ void add_top(const LanguageReport& r, Sheet& sheet) {
 
 void add_stereotypes(const LanguageReport& r, Sheet& sheet) {
   if (!r.stereoset.domains.empty()) {
-    SheetSection& s = sheet.add("STEREOTYPES",
+    SheetSection& s = sheet.add("STEREOTYPES ",
                                 "SS: % of items where the stereotype is preferred; 50 = "
                                 "neutral");
     add_domains(s, r.stereoset, sheet, "");
@@ -134,17 +148,17 @@ void add_stereotypes(const LanguageReport& r, Sheet& sheet) {
          100 * r.confidence);
   }
   if (!r.intersentence.domains.empty()) {
-    SheetSection& s = sheet.add("NEXT SENTENCE", "the second sentence, given the first");
+    SheetSection& s = sheet.add("NEXT SENTENCE ", "the second sentence, given the first");
     add_domains(s, r.intersentence, sheet, "intersentence_");
   }
 }
 
 void add_controls(const LanguageReport& r, Sheet& sheet) {
   if (!r.swapped.domains.empty()) {
-    SheetSection& s = sheet.add("TARGETS SWAPPED",
+    SheetSection& s = sheet.add("TARGETS SWAPPED ",
                                 "another group in the same sentences (mother -> father)");
     const SheetColumns columns = sheet_columns(
-        "  {:12.} {items:>6}  {SS as asked:18.} {SS swapped:18.} {keeps its sign, %:18.}");
+        "  {:11.} {items:>6}  {SS as asked:17.} {SS swapped:17.} {keeps its sign, %:20.}");
     s.table(columns);
     for (const auto& [domain, kept] : r.kept) {
       const StereotypeDomain *asked = nullptr, *swapped = nullptr;
@@ -168,14 +182,14 @@ void add_controls(const LanguageReport& r, Sheet& sheet) {
   }
   if (!r.unseen.domains.empty()) {
     SheetSection& s =
-        sheet.add("UNSEEN WORDS", fmt::format("items without a word of {}", r.pairs));
+        sheet.add("UNSEEN WORDS ", fmt::format("items without a word of {}", r.pairs));
     add_domains(s, r.unseen, sheet, "unseen_");
   }
 }
 
 void add_crows(const LanguageReport& r, Sheet& sheet) {
   if (r.crows_domains.empty()) return;
-  SheetSection& s = sheet.add("CROWS-PAIRS",
+  SheetSection& s = sheet.add("CROWS-PAIRS ",
                               "% of pairs where the more stereotyping sentence wins; 50 = "
                               "neutral");
   const SheetColumns columns =
@@ -198,9 +212,23 @@ void add_crows(const LanguageReport& r, Sheet& sheet) {
        "The data set has pairs of doubtful worth; its users warn of single figures.");
 }
 
+void add_seat(const LanguageReport& r, Sheet& sheet) {
+  if (r.seat.empty()) return;
+  SheetSection& s = sheet.add("SEAT ", "association of sentences; effect 0 = none");
+  const SheetColumns columns =
+      sheet_columns("  {targets:24.} {attributes:28.} {effect:>7} {p-value:>9}");
+  s.table(columns);
+  for (const LanguageReport::Seat& one : r.seat)
+    s.row(columns, {one.targets, one.attributes, fixed(one.result.effect, 2),
+                    fixed(one.result.p_value, 4)});
+  line(s, "  ", "{}",
+       "The states of the tokens are compared: an edit of the head does not "
+       "change them.");
+}
+
 void add_text(const LanguageReport& r, Sheet& sheet) {
   if (r.text.empty()) return;
-  SheetSection& s = sheet.add(r.kind == "masked" ? "PSEUDO-PERPLEXITY" : "PERPLEXITY",
+  SheetSection& s = sheet.add(r.kind == "masked" ? "PSEUDO-PERPLEXITY " : "PERPLEXITY ",
                               "lower = the model expects the text more");
   line(s, "  ", "{}: {} on {} ({} lines, {} tokens)", r.text, with_range(r.perplexity),
        "neutral text", count(r.text_lines), count(r.text_tokens));
@@ -230,6 +258,7 @@ Sheet sheet_of(const LanguageReport& report) {
   add_stereotypes(report, sheet);
   add_controls(report, sheet);
   add_crows(report, sheet);
+  add_seat(report, sheet);
   add_text(report, sheet);
   add_limits(report, sheet);
   return sheet;
@@ -260,6 +289,7 @@ std::string to_json(const LanguageReport& report) {
                           {"lines", report.text_lines},
                           {"tokens", report.text_tokens},
                           {"value", interval_json(report.perplexity)}};
+  if (!report.seat.empty()) json["seat"] = seat_json(report);
   json["confidence"] = report.confidence;
   json["replicates"] = report.replicates;
   json["seed"] = report.seed;

@@ -46,7 +46,7 @@ def options_in_tables(page):
 
 
 def options_in_help(verb):
-    text = subprocess.run([FMD, verb, "--help"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([FMD, *verb.split(), "--help"], capture_output=True, text=True, check=True).stdout
     names = re.findall(r"^  (-[^\s:=]+)", text.split("\nOptions:\n")[1], re.M)
     return {long for name in names for long in name.split(",") if long.startswith("--")}
 
@@ -99,9 +99,12 @@ class Pages(unittest.TestCase):
                            .stdout.split("\nSubcommands:\n")[1].split("\n\n")[0], re.M)
         self.assertIn("audit", verbs)
         shared = options_in_tables(DOCS / "options.md")
-        for verb in verbs:
+        parts = re.findall(r"^  (\w+) ", subprocess.run([FMD, "lm", "--help"], capture_output=True, text=True)
+                           .stdout.split("\nSubcommands:\n")[1], re.M)
+        self.assertIn("audit", parts)
+        for verb in [*verbs, *(f"lm {part}" for part in parts)]:
             with self.subTest(verb=verb):
-                page = DOCS / f"{verb}.md"
+                page = DOCS / f"{verb.split()[0]}.md"
                 self.assertTrue(page.exists(), f"docs/{verb}.md is missing")
                 known = shared | options_in_tables(page)
                 missing = {o for o in options_in_help(verb) - known if (verb, o) not in IN_THE_TEXT}

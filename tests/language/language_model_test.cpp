@@ -183,6 +183,13 @@ TEST(LanguageModel, MissingAndForeignPiecesAreNamed) {
     copy.change("config.json", [](Json& c) { c["model_type"] = "t5"; });
     EXPECT_ERROR(copy.open(), ErrorKind::unsupported, "models of the type \"t5\"");
   }
+  const test::Folder folder;
+  test::write_text(folder / "a.gguf", std::string("GGUF\3\0\0\0", 8));
+  EXPECT_ERROR(LanguageModel::open(folder / "a.gguf"), ErrorKind::unsupported,
+               "GGUF files are not read");
+  test::write_text(folder / "a.bin", std::string(40, '\1'));
+  EXPECT_ERROR(LanguageModel::open(folder / "a.bin"), ErrorKind::bad_model,
+               "no model of llama2.c");
   EXPECT_ERROR(LanguageModel::open("/no/such/model"), ErrorKind::cannot_read, "no/such");
 }
 

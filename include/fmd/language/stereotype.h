@@ -88,9 +88,10 @@ struct CrowsDomain {
 
 // The control: each target term is replaced in its sentences by another group's term
 // (gender: mother - father by a list; others: the next term of the domain in the order of
-// names, people's names by people's names, places by places). A model whose preference does not depend on the group prefers the
-// same word as before. Items whose term does not stand in their sentences are left out and
-// counted in `dropped`. kept: numbers of the items that the result was made of.
+// names, people's names by people's names, places by places). A model whose preference does
+// not depend on the group prefers the same word as before. Items whose term does not stand
+// in their sentences are left out and counted in `dropped`. kept: numbers of the items that
+// the result was made of.
 [[nodiscard]] SentenceItems swapped_targets(const SentenceItems& items,
                                             std::vector<Index>* kept = nullptr);
 

@@ -7,6 +7,7 @@
 
 #include "fmd/core/exec.h"
 #include "fmd/language/language_model.h"
+#include "fmd/language/seat.h"
 #include "fmd/language/sentence_items.h"
 #include "fmd/language/stereotype.h"
 #include "fmd/report/language_report.h"
@@ -29,6 +30,7 @@ struct LanguageQuestions {
   std::optional<SentenceItems> pairs;
   std::string text, text_sha256;  // name of a neutral text; empty: none
   std::vector<std::string> lines;
+  std::vector<SeatTest> seat;
 };
 
 // Reads the files; a part without a name is missing. Throws what read_sentence_items does,
@@ -36,7 +38,8 @@ struct LanguageQuestions {
 [[nodiscard]] LanguageQuestions read_questions(const std::string& stereoset,
                                                const std::string& crows,
                                                const std::string& pairs,
-                                               const std::string& text);
+                                               const std::string& text,
+                                               const std::vector<std::string>& seat);
 
 [[nodiscard]] LanguageReport audit_language(const LanguageModel& model,
                                             const LanguageQuestions& questions,

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "fmd/language/seat.h"
 #include "fmd/language/stereotype.h"
 #include "fmd/report/sheet.h"
 
@@ -37,6 +38,12 @@ struct LanguageReport {
   std::string text, text_sha256;
   Index text_lines = 0, text_tokens = 0;
   Interval perplexity;
+
+  struct Seat {
+    std::string file, sha256, targets, attributes;  // "Flowers / Insects"
+    SeatResult result;
+  };
+  std::vector<Seat> seat;
 
   double confidence = .95;
   Index replicates = 0, states = 0;
