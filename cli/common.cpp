@@ -20,6 +20,7 @@
 #include "fmd/core/hash.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/formats/torchscript.h"
+#include "fmd/formats/tree_rounds.h"
 #include "fmd/pipeline/complete_task.h"
 
 namespace fmd::cli {
@@ -248,7 +249,7 @@ void add_inputs_options(CLI::App& command, Common& common) {
   command.add_option("--pair-images", common.pair_images,
                      "The same images with the attribute changed, for --pairs images");
   add_feature_cache(command, common);
-  add_torchscript_option(command, common);
+  add_formats_options(command, common);
 }
 
 void add_feature_cache(CLI::App& command, Common& common) {
@@ -305,15 +306,23 @@ std::unique_ptr<ModelFile> open_file(const Common& common, const std::string& pa
   return file;
 }
 
-void add_torchscript_option(CLI::App& command, Common& common) {
+void add_formats_options(CLI::App& command, Common& common) {
+  command
+      .add_option("--trees", common.trees,
+                  "Rounds of an XGBoost model with early stopping that are the model")
+      ->check(CLI::IsMember({"all", "best"}));
   command.add_flag("--allow-torchscript", common.allow_torchscript,
                    "Open TorchScript models too, which can hold code that runs: only those "
                    "you trust");
 }
 
 ModelFormats formats(const Common& common) {
-  return common.allow_torchscript ? formats_with_torchscript(&backend_files())
-                                  : model_formats();
+  return with_tree_rounds(common.allow_torchscript
+                              ? formats_with_torchscript(&backend_files())
+                              : model_formats(),
+                          common.trees == "all"    ? TreeRounds::all
+                          : common.trees == "best" ? TreeRounds::best
+                                                   : TreeRounds::as_library);
 }
 
 TaskChanges task_changes(const Common& common, const TaskOverrides& flags) {

@@ -30,6 +30,7 @@ struct Common {
   std::string images, pair_images;
   std::string feature_cache;  // a folder, or none
   std::string training_rows;
+  std::string trees;  // all, best or nothing
   bool allow_torchscript = false;
   bool json = false;
 };
@@ -102,11 +103,12 @@ void add_ledger_option(CLI::App& command, std::string& ledger);
 // The same, given to the model together with the files that its inputs are made of.
 void apply_task(Model& model, const Common& common, const TaskOverrides& flags,
                 const std::string& data, const Exec& exec);
-// --images, --pair-images, --feature-cache, --allow-torchscript
+// --images, --pair-images, --feature-cache, --allow-torchscript, --trees
 void add_inputs_options(CLI::App& command, Common& common);
 // --feature-cache alone
 void add_feature_cache(CLI::App& command, Common& common);
-void add_torchscript_option(CLI::App& command, Common& common);
+// --allow-torchscript, --trees
+void add_formats_options(CLI::App& command, Common& common);
 // Where the inputs are, by these options.
 [[nodiscard]] InputFiles input_files(const Common& common);
 // The kinds of model files that the command opens.

@@ -29,7 +29,7 @@ void add_model(CLI::App& app) {
   auto* cmd = app.add_subcommand(
       "model", "Show what a model file holds: inputs, sizes, and what a repair can change");
   cmd->add_option("model", args->model, "Model file")->required();
-  add_torchscript_option(*cmd, args->common);
+  add_formats_options(*cmd, args->common);
   add_common(*cmd, args->common);
   cmd->footer("\nExamples\n  fmd model income.safetensors\n  fmd model model.json --json");
   on_run(*cmd, [args] { return run_model(*args); });

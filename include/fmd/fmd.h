@@ -62,6 +62,7 @@
 #include "fmd/formats/safetensors.h"
 #include "fmd/formats/scorecard.h"
 #include "fmd/formats/torchscript.h"
+#include "fmd/formats/tree_rounds.h"
 #include "fmd/formats/undo.h"
 #include "fmd/formats/write_model.h"
 #include "fmd/influence/boosting.h"

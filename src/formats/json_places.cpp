@@ -115,29 +115,45 @@ class JsonPlaces {
     if (first == '"' || first == '[' || first == '{' ||
         text_.substr(at_).starts_with("null")) {
       value.kind = DocumentValue::Kind::list;
-      do {
-        value.items.push_back(parse(depth + 1));
-      } while (take(','));
-    } else {
-      parse_numbers(value);
+      parse_items(value, depth);
+    } else if (const std::size_t begin = value.begin, first_at = at_;
+               !parse_numbers(value)) {
+      // It begins like a list of numbers, but has others too.
+      value.kind = DocumentValue::Kind::list;
+      value.begin = begin;
+      value.count = 0;
+      at_ = first_at;
+      parse_items(value, depth);
     }
     if (!take(']')) fail("a comma or the end of a list is expected");
     if (value.kind == DocumentValue::Kind::list) value.end = at_;
   }
 
-  void parse_numbers(DocumentValue& value) {
+  void parse_items(DocumentValue& value, int depth) {
+    do {
+      value.items.push_back(parse(depth + 1));
+    } while (take(','));
+  }
+
+  // False: a value that is no number stands in the list.
+  bool parse_numbers(DocumentValue& value) {
     value.kind = DocumentValue::Kind::numbers;
     value.begin = value.end = at_;
-    if (peek() == ']') return;
+    if (peek() == ']') return true;
     do {
       skip();
       double number = 0;
       const std::size_t size = number_at(text_.substr(at_), number);
-      if (size == 0) fail("a number is expected");
+      if (size == 0) {
+        const char c = peek();
+        if (c == '[' || c == '{' || c == '"' || c == 'n') return false;
+        fail("a number is expected");
+      }
       at_ += size;
       ++value.count;
       value.end = at_;
     } while (take(','));
+    return true;
   }
 
   std::string parse_text() {

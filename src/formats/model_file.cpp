@@ -13,6 +13,7 @@
 #include "fmd/formats/safetensors.h"
 #include "fmd/model/encoder_backbone.h"
 #include "fmd/model/mlp_head.h"
+#include "formats/catboost/catboost.h"
 #include "formats/lightgbm.h"
 #include "formats/onnx/onnx_file.h"
 #include "formats/recognise.h"
@@ -266,6 +267,7 @@ const ModelFormats& model_formats() {
        [](FileSet files) -> std::unique_ptr<ModelFile> {
          return std::make_unique<NativeFile>(std::move(files));
        }},
+      catboost_format(),  // before XGBoost: a name of a category may be any text
       xgboost_format(),
       lightgbm_format(),
       {"onnx",

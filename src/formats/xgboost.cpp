@@ -132,6 +132,11 @@ std::vector<std::string> category_names(const Document& file, const DocumentValu
   return levels;
 }
 
+bool has_names(const Document& file, const DocumentValue& learner) {
+  return Document::find(learner, "feature_names") != nullptr &&
+         !file.list(learner, "feature_names", "learner").empty();
+}
+
 std::vector<InputColumn> xgboost_inputs(const Document& file, const DocumentValue& learner,
                                         const DocumentValue& model) {
   const DocumentValue& parameters = file.at(learner, "learner_model_param", "learner");
@@ -140,8 +145,8 @@ std::vector<InputColumn> xgboost_inputs(const Document& file, const DocumentValu
     file.fail(kParameters + ".num_feature", fmt::format("{} features are too many", count));
   std::vector<InputColumn> inputs(at(count));
   static const std::vector<DocumentValue> kNone;
-  const bool named = Document::find(learner, "feature_names") != nullptr;
-  const auto& names = named ? file.list(learner, "feature_names", "learner") : kNone;
+  const auto& names =
+      has_names(file, learner) ? file.list(learner, "feature_names", "learner") : kNone;
   if (!names.empty() && std::ssize(names) != count)
     file.fail("learner.feature_names",
               fmt::format("has {} names for {} features", names.size(), count));
@@ -289,27 +294,71 @@ class TreeReader {
   std::vector<std::vector<std::uint32_t>> sets_;  // of each node
 };
 
-// How many trees of the file are the model.
-std::size_t trees_used(const Document& file, const DocumentValue& learner,
-                       const DocumentValue& model, std::size_t trees, Index outputs) {
-  const DocumentValue* attributes = Document::find(learner, "attributes");
-  if (attributes == nullptr || Document::find(*attributes, "scikit_learn") == nullptr ||
-      Document::find(*attributes, "best_iteration") == nullptr)
-    return trees;
-  const Index best = count_in(file, *attributes, "best_iteration", "learner.attributes", 0);
+// The rounds of the file, and how many of them are the model.
+struct XgboostRounds {
+  bool scikit_learn = false;  // saved by XGBClassifier or the like
+  bool best = false;          // the file says which round was the best
+  Index in_file = 0, used = 0;
+  std::size_t trees = 0;  // that are used
+};
+
+XgboostRounds rounds_used(const Document& file, const DocumentValue& learner,
+                          const DocumentValue& model, std::size_t trees, Index outputs,
+                          TreeRounds wanted) {
+  XgboostRounds rounds{.trees = trees};
   const std::string where = "learner.gradient_booster.model.gbtree_model_param";
   const DocumentValue* parameters = Document::find(model, "gbtree_model_param");
   const Index parallel =
       parameters == nullptr
           ? 1
           : std::max<Index>(1, count_in(file, *parameters, "num_parallel_tree", where, 1));
-  const double used = static_cast<double>(best + 1) * static_cast<double>(outputs) *
-                      static_cast<double>(parallel);
-  return used < static_cast<double>(trees) ? static_cast<std::size_t>(used) : trees;
+  const double each = static_cast<double>(outputs) * static_cast<double>(parallel);
+  rounds.in_file = static_cast<Index>(static_cast<double>(trees) / each);
+  rounds.used = rounds.in_file;
+  const DocumentValue* attributes = Document::find(learner, "attributes");
+  if (attributes != nullptr) {
+    rounds.scikit_learn = Document::find(*attributes, "scikit_learn") != nullptr;
+    rounds.best = Document::find(*attributes, "best_iteration") != nullptr;
+  }
+  if (wanted == TreeRounds::best && !rounds.best)
+    throw Error(ErrorKind::bad_option,
+                fmt::format("--trees best: {} has no best_iteration", file.source()),
+                "leave --trees out: the file was trained without early stopping");
+  if (!rounds.best || wanted == TreeRounds::all ||
+      (wanted == TreeRounds::as_library && !rounds.scikit_learn))
+    return rounds;
+  const Index best = count_in(file, *attributes, "best_iteration", "learner.attributes", 0);
+  const double used = static_cast<double>(best + 1) * each;
+  if (used < static_cast<double>(trees)) {
+    rounds.trees = static_cast<std::size_t>(used);
+    rounds.used = best + 1;
+  }
+  return rounds;
 }
 
-void read_trees(const Document& file, const DocumentValue& learner,
-                const DocumentValue& model, const std::vector<double>& weights,
+// What people should know about the rounds.
+std::vector<std::pair<std::string, std::string>> details_of(const XgboostRounds& rounds) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  if (rounds.best && rounds.used < rounds.in_file)
+    lines.emplace_back("rounds",
+                       fmt::format("the first {} of {} are the model (best_iteration), as "
+                                   "XGBClassifier predicts; --trees all takes all",
+                                   rounds.used, rounds.in_file));
+  else if (rounds.best)
+    lines.emplace_back(
+        "rounds", fmt::format("all {} are the model, as Booster.predict takes them; the "
+                              "file has a best_iteration, and --trees best stops there",
+                              rounds.in_file));
+  if (rounds.scikit_learn)
+    lines.emplace_back(
+        "saved by",
+        "XGBoost's scikit-learn class: its labels are numbers from 0, and "
+        "the file does not keep its `missing`: empty cells alone are missing");
+  return lines;
+}
+
+void read_trees(const Document& file, const DocumentValue& model,
+                const std::vector<double>& weights, const XgboostRounds& rounds,
                 TreeFile& into) {
   const std::string where = "learner.gradient_booster.model";
   const auto& trees = file.list(model, "trees", where);
@@ -321,9 +370,8 @@ void read_trees(const Document& file, const DocumentValue& learner,
     file.fail(where, fmt::format("weight_drop has {} entries for {} trees", weights.size(),
                                  trees.size()));
   const Index outputs = std::ssize(into.ensemble.base);
-  const std::size_t used = trees_used(file, learner, model, trees.size(), outputs);
-  if (used == 0) refuse(file, "it has no trees");
-  for (std::size_t t = 0; t < used; ++t) {
+  if (rounds.trees == 0) refuse(file, "it has no trees");
+  for (std::size_t t = 0; t < rounds.trees; ++t) {
     if (!(output[t] >= 0 && output[t] < static_cast<double>(outputs)))
       file.fail(where,
                 fmt::format("tree {} is of class {}, there are {}", t, output[t], outputs));
@@ -337,6 +385,7 @@ void read_trees(const Document& file, const DocumentValue& learner,
 struct XgboostModel {
   Model model;
   std::vector<LeafPlace> places;  // of each parameter
+  std::vector<std::pair<std::string, std::string>> details;
 };
 
 // gblinear: a weight for each feature and class, then the bias of each class. The base is
@@ -380,7 +429,7 @@ XgboostModel linear_model(const Document& file, const DocumentValue& booster,
   return made;
 }
 
-XgboostModel read_xgboost(const Document& file) {
+XgboostModel read_xgboost(const Document& file, TreeRounds wanted) {
   const DocumentValue& learner = file.at(file.root(), "learner", "");
   const DocumentValue& booster = file.at(learner, "gradient_booster", "learner");
   const std::string where = "learner.gradient_booster";
@@ -404,27 +453,42 @@ XgboostModel read_xgboost(const Document& file) {
   found.ensemble.single = true;
   found.ensemble.base = base_margins(file, learner, objective, std::max<Index>(1, classes));
   found.ensemble.inputs = xgboost_inputs(file, learner, model);
-  if (name == "gblinear") return linear_model(file, booster, objective, found);
+  found.ensemble.unnamed = !has_names(file, learner);
+  if (name == "gblinear") {
+    if (wanted == TreeRounds::best)
+      throw Error(ErrorKind::bad_option,
+                  fmt::format("--trees best: {} has no trees", file.source()),
+                  "leave --trees out");
+    return linear_model(file, booster, objective, found);
+  }
   const auto weights =
       dart ? file.numbers(booster, "weight_drop", where) : std::vector<double>();
-  read_trees(file, learner, model, weights, found);
+  const XgboostRounds rounds =
+      rounds_used(file, learner, model, file.list(model, "trees", where + ".model").size(),
+                  std::ssize(found.ensemble.base), wanted);
+  read_trees(file, model, weights, rounds, found);
   std::vector<LeafPlace> places = found.leaves;
-  return {tree_model(std::move(found), file.source()), std::move(places)};
+  return {tree_model(std::move(found), file.source()), std::move(places),
+          details_of(rounds)};
 }
 
 class XgboostFile final : public ModelFile {
  public:
-  explicit XgboostFile(FileSet files) : ModelFile(std::move(files)) {
+  XgboostFile(FileSet files, TreeRounds rounds) : ModelFile(std::move(files)) {
     const std::string source = path().filename().string();
     const Document file(bytes(), source);
     binary_ = file.binary();
-    XgboostModel found = read_xgboost(file);
+    XgboostModel found = read_xgboost(file, rounds);
     leaves_ = std::move(found.places);
+    details_ = std::move(found.details);
     model_ = std::move(found.model);
   }
   [[nodiscard]] const Model& model() const override { return model_; }
   [[nodiscard]] std::string format() const override {
     return binary_ ? "XGBoost UBJSON" : "XGBoost JSON";
+  }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override {
+    return details_;
   }
   [[nodiscard]] Patch patch(const Model& changed) const override {
     Patch patch;
@@ -454,6 +518,7 @@ class XgboostFile final : public ModelFile {
 
   bool binary_ = false;
   std::vector<LeafPlace> leaves_;
+  std::vector<std::pair<std::string, std::string>> details_;
   Model model_;
 };
 
@@ -467,14 +532,34 @@ bool is_xgboost(std::span<const std::uint8_t> first) {
 
 }  // namespace
 
-ModelFormat xgboost_format() {
+ModelFormat xgboost_format(TreeRounds rounds) {
   return {"xgboost",
           [](const std::filesystem::path&, std::span<const std::uint8_t> first) {
             return is_xgboost(first);
           },
-          [](FileSet files) -> std::unique_ptr<ModelFile> {
-            return std::make_unique<XgboostFile>(std::move(files));
+          [rounds](FileSet files) -> std::unique_ptr<ModelFile> {
+            return std::make_unique<XgboostFile>(std::move(files), rounds);
           }};
 }
 
 }  // namespace fmd::internal
+
+namespace fmd {
+
+ModelFormats with_tree_rounds(ModelFormats formats, TreeRounds rounds) {
+  if (rounds == TreeRounds::as_library) return formats;
+  const std::string name = xgboost_format().name;
+  for (ModelFormat& format : formats) {
+    if (format.name == name)
+      format = xgboost_format(rounds);
+    else
+      format.open = [](const FileSet& files) -> std::unique_ptr<ModelFile> {
+        throw Error(ErrorKind::bad_option,
+                    fmt::format("--trees: {} is no file of XGBoost", files.source()),
+                    "leave --trees out: only XGBoost's files keep rounds after the best");
+      };
+  }
+  return formats;
+}
+
+}  // namespace fmd

@@ -78,6 +78,13 @@ double softmax_block(const Rows& rows, Index first, Matrix& z) {
   return sum;
 }
 
+// The fractions of a forest are floats: their sum may miss 0 or 1 by the last digits.
+double without_rounding(double p) {
+  constexpr double kDigits = 1e-5;
+  if (p < 0 && p > -kDigits) return 0;
+  return p > 1 && p < 1 + kDigits ? 1 : p;
+}
+
 }  // namespace
 
 void link_probabilities(Link link, const Matrix& z, Eigen::Ref<Matrix> p) {
@@ -87,10 +94,10 @@ void link_probabilities(Link link, const Matrix& z, Eigen::Ref<Matrix> p) {
     kernels::sigmoid(z.data(), z.size(), each.data(), rest.data());
     p = each.array().colwise() / each.rowwise().sum().array();
   } else if (z.cols() > 1) {
-    p = z;
+    p = z.unaryExpr(&without_rounding);
   } else {
-    p.col(0) = 1 - z.col(0).array();
-    p.col(1) = z.col(0);
+    p.col(1) = z.col(0).unaryExpr(&without_rounding);
+    p.col(0) = 1 - p.col(1).array();
   }
 }
 

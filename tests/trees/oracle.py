@@ -400,6 +400,30 @@ class Xgboost(WithFolder):
         z = model.predict(frame, output_margin=True)
         self.assertLess(model.best_iteration + 1, model.get_booster().num_boosted_rounds())
         self.assert_same_answers(self.folder / "m.json", two(z), "best iteration")
+        self.assertIn("as XGBClassifier predicts", fmd("model", self.folder / "m.json").stdout)
+
+    def test_rounds(self):
+        frame, y, _ = make_rows(51)
+        write_rows(frame, y, self.rows)
+        train, test = xgb.DMatrix(frame[:450], y[:450]), xgb.DMatrix(frame[450:], y[450:])
+        booster = xgb.train({"objective": "binary:logistic", "eta": 0.5, "nthread": 1}, train, 60,
+                            evals=[(test, "test")], early_stopping_rounds=3, verbose_eval=False)
+        model = self.folder / "m.ubj"
+        booster.save_model(model)
+        data = xgb.DMatrix(frame)
+        every = booster.predict(data, output_margin=True, iteration_range=(0, booster.num_boosted_rounds()))
+        best = booster.predict(data, output_margin=True, iteration_range=(0, booster.best_iteration + 1))
+        self.assertGreater(np.abs(every - best).max(), 0.1)
+        for flags, z in (((), every), (("--trees", "all"), every), (("--trees", "best"), best)):
+            got = margins_of(probabilities(model, self.rows, self.folder, *flags))
+            want = two(z) - two(z).mean(axis=1, keepdims=True)
+            self.assertLess(np.nanmax(np.abs(got - want)), MARGIN, flags)
+        self.assertIn("--trees best stops there", fmd("model", model).stdout)
+        plain = self.folder / "plain.json"
+        xgb.train({"objective": "binary:logistic", "nthread": 1}, train, 3).save_model(plain)
+        run = fmd("predict", plain, self.rows, "--trees", "best", ok=False)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertIn("no best_iteration", run.stderr)
 
     def test_unknown_category_is_refused(self):
         frame, y, _ = make_rows(60, categories=True)

@@ -6,6 +6,7 @@
 #include "fmd/core/error.h"
 #include "fmd/data/csv.h"
 #include "fmd/formats/model_file.h"
+#include "fmd/formats/tree_rounds.h"
 #include "fmd/model/passes.h"
 #include "fmd/model/tree_backbone.h"
 #include "support/close.h"
@@ -136,6 +137,31 @@ TEST(TreeFiles, LinearBoostersAreLinearHeads) {
     EXPECT_NEAR(open_bytes(files.at(""))->model().theta[2], 4, 1e-6);
     EXPECT_EQ(text_of(files).find("[5E-1,-2E0,5.098612") != std::string::npos, !binary);
   }
+}
+
+TEST(TreeFiles, RoundsOfEarlyStopping) {
+  const auto leaves = [](const std::string& text, TreeRounds rounds) {
+    return open_model_file(FileSet::in_memory("m", {{"", bytes_of(text)}}),
+                           with_tree_rounds(model_formats(), rounds))
+        ->model()
+        .theta.size();
+  };
+  const std::string booster =
+      with(kXgboost, R"("attributes":{})", R"("attributes":{"best_iteration":"0"})");
+  const std::string wrapper =
+      with(booster, R"("best_iteration")", R"("scikit_learn":"{}","best_iteration")");
+  EXPECT_EQ(leaves(booster, TreeRounds::as_library), 5);
+  EXPECT_EQ(leaves(booster, TreeRounds::all), 5);
+  EXPECT_EQ(leaves(booster, TreeRounds::best), 3);
+  EXPECT_EQ(leaves(wrapper, TreeRounds::as_library), 3);
+  EXPECT_EQ(leaves(wrapper, TreeRounds::all), 5);
+  EXPECT_EQ(leaves(kXgboost, TreeRounds::all), 5);
+  EXPECT_ERROR((void)leaves(kXgboost, TreeRounds::best), ErrorKind::bad_option,
+               "--trees best: m has no best_iteration");
+  EXPECT_ERROR((void)leaves(kLightgbm, TreeRounds::best), ErrorKind::bad_option,
+               "--trees: m is no file of XGBoost");
+  EXPECT_EQ(open_bytes(bytes_of(wrapper))->details()[0].first, "rounds");
+  EXPECT_TRUE(open_bytes(bytes_of(kXgboost))->details().empty());
 }
 
 struct BadModel {

@@ -33,6 +33,10 @@ class TreeBackbone final : public Backbone {
                                                   const Attribute& attribute,
                                                   const PairPlan& plan,
                                                   const Exec& exec) const override;
+  // Names the columns of an ensemble that does not: one [[inputs]] with as many columns.
+  // Throws Error(bad_task) for others.
+  [[nodiscard]] std::shared_ptr<const Backbone> with_inputs(
+      const std::vector<InputSpec>& specs, const InputFiles& files) const override;
   // A file of features has no offset.
   [[nodiscard]] std::unique_ptr<Features> of_kept(std::unique_ptr<Features> X,
                                                   const Exec& exec) const override;

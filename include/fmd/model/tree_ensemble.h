@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,24 +38,62 @@ struct Tree {
   [[nodiscard]] Index leaves() const { return std::ssize(leaf_names); }
 };
 
+// How categories of a column are told apart by a hash of their text, as CatBoost does.
+struct TreeHashes {
+  std::vector<std::int32_t> known;  // category c of a set has this hash
+  // What an empty cell counts as. None: it is an error.
+  std::optional<std::string> missing = {};
+};
+
+// A number that no column holds: what was counted in training for a combination of
+// categories, yes-or-no questions and thresholds (CatBoost's CTR). Each part is a number,
+// and a key is made of all of them in order.
+struct TreeStatistic {
+  struct Above {
+    std::int32_t input = 0;
+    double border = 0;           // 1 when the number is larger
+    bool missing_above = false;  // what a missing number gives
+  };
+  struct Equal {
+    std::int32_t input = 0;
+    std::int32_t hash = 0;  // 1 when the category has it
+  };
+  std::vector<std::int32_t> categories;  // inputs: their hashes
+  std::vector<Above> above;
+  std::vector<Equal> equal;
+  std::int32_t keys = 0;      // into TreeEnsemble::keys
+  std::vector<float> values;  // of each key
+  float otherwise = 0;        // of every other key
+
+  [[nodiscard]] std::vector<std::int32_t> inputs() const;  // that it is made of
+};
+
 // Decision trees whose leaf values are added up. The values are no part of it: they are the
 // head.
 struct TreeEnsemble {
-  std::vector<InputColumn> inputs;
+  std::vector<InputColumn> inputs;  // columns, then a number for each of `statistics`
   std::vector<Tree> trees;
   std::vector<std::vector<std::uint32_t>> sets;  // of categories: bit c of word c / 32
   std::vector<double> base = {0};  // what stands in each output before the first tree
   bool single = false;           // numbers are rounded to float32 before they are compared
   bool unknown_missing = false;  // a text that is no level counts as missing; otherwise it
                                  // is an error
+  bool whole_codes = false;  // a number with a fraction is no category; otherwise it is cut
+                             // off
+  bool unnamed = false;      // names of inputs are places: a task may name the columns
+  std::vector<TreeHashes> hashes;  // of each column; empty: categories are levels
+  std::vector<TreeStatistic> statistics;
+  std::vector<std::vector<std::uint64_t>> keys;  // ascending
 
   [[nodiscard]] Index leaves() const;  // of all trees
+  [[nodiscard]] std::size_t columns() const { return inputs.size() - statistics.size(); }
   // The first leaf of each tree among all leaves, then the number of leaves.
   [[nodiscard]] std::vector<Index> first_leaves() const;
 };
 
 // Throws Error(bad_model) that names the source and the tree: a number out of range, a node
-// or a leaf that is not reached once from the root, a threshold that is not a number.
+// or a leaf that is not reached once from the root, a threshold that is not a number, a
+// statistic that is not whole.
 void check_trees(const TreeEnsemble& ensemble, const std::string& source);
 
 // Which leaves stand below a split on one of the columns: only these can differ between a

@@ -203,7 +203,7 @@ OnnxAttribute read_attribute_of(GraphReading& in, const WireField& field, int de
         a.floats.push_back({f.payload, f.end});
         break;
       case 8:
-        in.numbers(f, a.ints, f.bytes.size() + kMostNodes);
+        in.numbers(f, a.ints, std::numeric_limits<std::size_t>::max());
         break;
       case 9:
         a.strings.push_back(in.name(f));

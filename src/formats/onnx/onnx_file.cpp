@@ -12,6 +12,7 @@
 #include "fmd/model/linear_head.h"
 #include "formats/onnx/graph.h"
 #include "formats/onnx/lower.h"
+#include "formats/onnx/onnx_trees.h"
 #include "formats/onnx/tail.h"
 #include "model/onnx_backbone.h"
 
@@ -332,6 +333,8 @@ bool seems_onnx(std::span<const std::uint8_t> t) {
 }
 
 std::unique_ptr<ModelFile> open_onnx(FileSet files) {
+  OnnxGraph graph = parse_onnx(files.bytes(), files.source());
+  if (has_onnx_trees(graph)) return open_onnx_trees(std::move(files), std::move(graph));
   return std::make_unique<OnnxFile>(std::move(files));
 }
 

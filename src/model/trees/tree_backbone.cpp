@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/check.h"
 #include "core/index.h"
 #include "fmd/core/bytes.h"
+#include "fmd/core/safe_text.h"
 #include "model/trees/tree_runner.h"
 
 namespace fmd {
@@ -22,6 +24,32 @@ void put(const TreeNode& node, ByteWriter& out) {
   out.put(node.below);
   out.put(static_cast<std::uint8_t>(node.missing));
   out.put(static_cast<std::uint8_t>((node.missing_left ? 1 : 0) + (node.set_left ? 2 : 0)));
+}
+
+void put_hashes(const TreeEnsemble& ensemble, ByteWriter& out) {
+  for (const TreeHashes& hashes : ensemble.hashes) {
+    out.put_array(std::span<const std::int32_t>(hashes.known));
+    out.put_text(hashes.missing ? "counts as " + *hashes.missing : "is an error");
+  }
+  for (const TreeStatistic& statistic : ensemble.statistics) {
+    out.put_array(std::span<const std::int32_t>(statistic.categories));
+    out.put(std::ssize(statistic.above));
+    for (const TreeStatistic::Above& part : statistic.above) {
+      out.put(part.input);
+      out.put(part.border);
+      out.put(static_cast<std::uint8_t>(part.missing_above));
+    }
+    out.put(std::ssize(statistic.equal));
+    for (const TreeStatistic::Equal& part : statistic.equal) {
+      out.put(part.input);
+      out.put(part.hash);
+    }
+    out.put(statistic.keys);
+    out.put_array(std::span<const float>(statistic.values));
+    out.put(static_cast<double>(statistic.otherwise));
+  }
+  for (const std::vector<std::uint64_t>& keys : ensemble.keys)
+    out.put_array(std::span<const std::uint64_t>(keys));
 }
 
 Hash hash_of(const TreeEnsemble& ensemble) {
@@ -42,16 +70,24 @@ Hash hash_of(const TreeEnsemble& ensemble) {
   for (const std::vector<std::uint32_t>& set : ensemble.sets)
     out.put_array(std::span<const std::uint32_t>(set));
   out.put_array(std::span<const double>(ensemble.base));
+  if (!ensemble.hashes.empty()) put_hashes(ensemble, out);
   out.put(static_cast<std::uint8_t>((ensemble.single ? 1 : 0) +
-                                    (ensemble.unknown_missing ? 2 : 0)));
+                                    (ensemble.unknown_missing ? 2 : 0) +
+                                    (ensemble.whole_codes ? 4 : 0)));
   return sha256(out.bytes());
 }
 
 InputSchema schema_of(const TreeEnsemble& ensemble) {
   InputSchema inputs{.columns = ensemble.inputs, .tensors = {}};
-  for (InputColumn& column : inputs.columns) column.read = false;
+  std::vector<InputColumn>& columns = inputs.columns;
+  for (InputColumn& column : columns) column.read = false;
   for (const Tree& tree : ensemble.trees)
-    for (const TreeNode& node : tree.nodes) inputs.columns[at(node.input)].read = true;
+    for (const TreeNode& node : tree.nodes) columns[at(node.input)].read = true;
+  for (std::size_t s = 0; s < ensemble.statistics.size(); ++s)
+    if (columns[ensemble.columns() + s].read)
+      for (const std::int32_t input : ensemble.statistics[s].inputs())
+        columns[at(input)].read = true;
+  columns.resize(ensemble.columns());
   return inputs;
 }
 
@@ -154,6 +190,27 @@ std::unique_ptr<Features> TreeBackbone::flipped(const Inputs* inputs, const Feat
         csr.column[at((first + i) * trees + again[at(k)])] = leaves[at(i * stride + k)];
   });
   return with_base(std::move(csr), ensemble_.base);
+}
+
+std::shared_ptr<const Backbone> TreeBackbone::with_inputs(
+    const std::vector<InputSpec>& specs, const InputFiles& files) const {
+  if (specs.empty() || !ensemble_.unnamed) return Backbone::with_inputs(specs, files);
+  TreeEnsemble named = ensemble_;
+  const std::vector<std::string>& names = specs[0].columns;
+  if (specs.size() != 1 || names.size() != named.columns())
+    throw Error(ErrorKind::bad_task,
+                fmt::format("[[inputs]] names {} columns, the model reads {}",
+                            specs.size() == 1 ? names.size() : 0, named.columns()),
+                "write one [[inputs]] with all columns in the order of the training");
+  for (std::size_t j = 0; j < names.size(); ++j) {
+    if (std::count(names.begin(), names.end(), names[j]) > 1)
+      throw Error(
+          ErrorKind::bad_task,
+          fmt::format("[[inputs]] names the column \"{}\" twice", safe_text(names[j])),
+          "name each column once");
+    named.inputs[j].name = names[j];
+  }
+  return std::make_shared<const TreeBackbone>(std::move(named), "[[inputs]]");
 }
 
 std::unique_ptr<Features> TreeBackbone::of_kept(std::unique_ptr<Features> X,

@@ -87,7 +87,41 @@ class TreeCheck {
   std::vector<bool> node_seen_, leaf_seen_;
 };
 
+void check_statistics(const TreeEnsemble& ensemble, const std::string& source) {
+  const auto fail = [&](const char* what) {
+    throw Error(ErrorKind::bad_model, fmt::format("{}: {}", source, what),
+                "the file is damaged: save the model again");
+  };
+  if (ensemble.statistics.size() > ensemble.inputs.size())
+    fail("there are more statistics than inputs");
+  if (!ensemble.hashes.empty() && ensemble.hashes.size() != ensemble.columns())
+    fail("there are hashes of other columns");
+  const auto require_kind = [&](std::int32_t input, ColumnKind kind) {
+    if (input < 0 || at(input) >= ensemble.columns() || ensemble.hashes.empty() ||
+        ensemble.inputs[at(input)].kind != kind)
+      fail("a statistic is made of a column that is not there or of another kind");
+  };
+  for (const TreeStatistic& statistic : ensemble.statistics) {
+    for (const std::int32_t input : statistic.categories)
+      require_kind(input, ColumnKind::category);
+    for (const TreeStatistic::Equal& part : statistic.equal)
+      require_kind(part.input, ColumnKind::category);
+    for (const TreeStatistic::Above& part : statistic.above)
+      require_kind(part.input, ColumnKind::number);
+    if (statistic.keys < 0 || statistic.keys >= std::ssize(ensemble.keys) ||
+        statistic.values.size() != ensemble.keys[at(statistic.keys)].size())
+      fail("a statistic has no value for some of its keys");
+  }
+}
+
 }  // namespace
+
+std::vector<std::int32_t> TreeStatistic::inputs() const {
+  std::vector<std::int32_t> all = categories;
+  for (const Above& part : above) all.push_back(part.input);
+  for (const Equal& part : equal) all.push_back(part.input);
+  return all;
+}
 
 Index TreeEnsemble::leaves() const { return first_leaves().back(); }
 
@@ -101,6 +135,7 @@ void check_trees(const TreeEnsemble& ensemble, const std::string& source) {
   if (ensemble.leaves() > std::numeric_limits<std::int32_t>::max())
     throw Error(ErrorKind::bad_model,
                 fmt::format("{}: {} leaves are too many", source, ensemble.leaves()));
+  check_statistics(ensemble, source);
   for (std::size_t t = 0; t < ensemble.trees.size(); ++t)
     TreeCheck(ensemble, t, source).run();
 }
@@ -110,6 +145,11 @@ std::vector<bool> leaves_below(const TreeEnsemble& ensemble,
   std::vector<bool> named;
   for (const InputColumn& input : ensemble.inputs)
     named.push_back(std::find(columns.begin(), columns.end(), input.name) != columns.end());
+  for (std::size_t s = 0; s < ensemble.statistics.size(); ++s) {
+    const std::vector<std::int32_t> parts = ensemble.statistics[s].inputs();
+    named[ensemble.columns() + s] = std::any_of(
+        parts.begin(), parts.end(), [&](std::int32_t input) { return named[at(input)]; });
+  }
   std::vector<bool> below(at(ensemble.leaves()));
   const std::vector<Index> first = ensemble.first_leaves();
   for (std::size_t t = 0; t < ensemble.trees.size(); ++t) {

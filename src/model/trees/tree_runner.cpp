@@ -9,6 +9,7 @@
 #include "data/level_index.h"
 #include "data/number.h"
 #include "data/words.h"
+#include "model/trees/city_hash.h"
 
 namespace fmd::internal {
 namespace {
@@ -40,8 +41,10 @@ std::vector<double> codes_of(const Column& column, const InputColumn& input,
 }
 
 // The code of a category: its number, kMissing, or kNoCategory for what cannot be one.
-std::int32_t category_code(double x, bool single) {
+// single: a negative number is cut off as none. whole: a number with a fraction is none.
+std::int32_t category_code(double x, bool single, bool whole_only) {
   if (std::isnan(x)) return kMissing;
+  if (whole_only && x != std::trunc(x)) return kNoCategory;
   if (single && x < 0) return kNoCategory;
   const double whole = std::trunc(x);
   return whole < 0 || whole >= 16777216 ? kNoCategory : static_cast<std::int32_t>(whole);
@@ -51,7 +54,7 @@ std::int32_t category_code(double x, bool single) {
 
 TreeColumns::TreeColumns(const TreeEnsemble& ensemble, const InputSchema& inputs,
                          const Table& table)
-    : ensemble_(ensemble), table_(table), sources_(ensemble.inputs.size()) {
+    : ensemble_(ensemble), table_(table), sources_(inputs.columns.size()) {
   for (std::size_t j = 0; j < sources_.size(); ++j) {
     const InputColumn& input = inputs.columns[j];
     if (!input.read) continue;
@@ -66,12 +69,76 @@ TreeColumns::TreeColumns(const TreeEnsemble& ensemble, const InputSchema& inputs
               : "give the texts that the model was trained on");
     }
     sources_[j].column = &column;
-    if (column.kind == ColumnKind::category)
+    if (column.kind != ColumnKind::category) continue;
+    if (!ensemble.hashes.empty())
+      hash_levels(j);
+    else
       sources_[j].of_level = codes_of(column, input, ensemble.unknown_missing);
   }
 }
 
+void TreeColumns::hash_levels(std::size_t input) {
+  Source& source = sources_[input];
+  const TreeHashes& hashes = ensemble_.hashes[input];
+  const auto add = [&](const std::string& text) {
+    const std::int32_t hash = category_hash(text);
+    const auto found = std::find(hashes.known.begin(), hashes.known.end(), hash);
+    source.hash_of_level.push_back(hash);
+    source.of_level.push_back(found == hashes.known.end()
+                                  ? -1
+                                  : static_cast<double>(found - hashes.known.begin()));
+  };
+  for (const std::string& level : source.column->levels) add(level);
+  if (hashes.missing) add(*hashes.missing);
+}
+
+std::size_t TreeColumns::hashed_level(std::size_t input, Index row) const {
+  const Source& source = sources_[input];
+  const std::int32_t code = source.column->codes[at(row)];
+  const std::size_t level = code < 0 ? source.column->levels.size() : at(code);
+  if (level >= source.hash_of_level.size()) fail_missing(input, row);
+  return level;
+}
+
+void TreeColumns::read_statistic(const TreeStatistic& statistic,
+                                 std::span<const Index> rows, double* into) const {
+  const std::vector<std::uint64_t>& keys = ensemble_.keys[at(statistic.keys)];
+  const auto hash_at = [&](std::int32_t input, Index row) {
+    return sources_[at(input)].hash_of_level[hashed_level(at(input), row)];
+  };
+  for (const Index row : rows) {
+    std::uint64_t key = 0;
+    // Every part is widened with its sign.
+    const auto add = [&](std::int32_t part) {
+      constexpr std::uint64_t kFactor = 0x4906ba494954cb65U;
+      key = kFactor * (key + kFactor * static_cast<std::uint64_t>(std::int64_t{part}));
+    };
+    for (const std::int32_t input : statistic.categories) add(hash_at(input, row));
+    for (const TreeStatistic::Above& part : statistic.above) {
+      const double x =
+          static_cast<float>(sources_[at(part.input)].column->numbers[at(row)]);
+      add((std::isnan(x) ? part.missing_above : x > part.border) ? 1 : 0);
+    }
+    for (const TreeStatistic::Equal& part : statistic.equal)
+      add(hash_at(part.input, row) == part.hash ? 1 : 0);
+    const auto found = std::lower_bound(keys.begin(), keys.end(), key);
+    const bool known = found != keys.end() && *found == key;
+    *into++ = static_cast<double>(known ? statistic.values[at(found - keys.begin())]
+                                        : statistic.otherwise);
+  }
+}
+
+void TreeColumns::fail_missing(std::size_t input, Index row) const {
+  throw Error(ErrorKind::bad_value,
+              fmt::format("{}, column \"{}\": the cell is empty, and the model does not "
+                          "show which text an empty cell was in training",
+                          table_.where(row), ensemble_.inputs[input].name),
+              "write the text that the model was trained on into such cells");
+}
+
 void TreeColumns::read(std::size_t input, std::span<const Index> rows, double* into) const {
+  if (input >= sources_.size())
+    return read_statistic(ensemble_.statistics[input - sources_.size()], rows, into);
   const Source& source = sources_[input];
   const Column& column = *source.column;
   if (column.kind == ColumnKind::number) {
@@ -79,6 +146,10 @@ void TreeColumns::read(std::size_t input, std::span<const Index> rows, double* i
     return;
   }
   for (const Index row : rows) {
+    if (!ensemble_.hashes.empty()) {
+      *into++ = source.of_level[hashed_level(input, row)];
+      continue;
+    }
     const std::int32_t code = column.codes[at(row)];
     const double value = code < 0 ? kNaN : source.of_level[at(code)];
     if (value == kUnknown) fail_unknown(input, row);
@@ -98,7 +169,10 @@ void TreeColumns::fail_unknown(std::size_t input, Index row) const {
 }
 
 TreeRunner::TreeRunner(const TreeEnsemble& ensemble)
-    : single_(ensemble.single), thresholds_(ensemble.inputs.size()), sets_(ensemble.sets) {
+    : single_(ensemble.single),
+      whole_codes_(ensemble.whole_codes),
+      thresholds_(ensemble.inputs.size()),
+      sets_(ensemble.sets) {
   for (const Tree& tree : ensemble.trees)
     for (const TreeNode& node : tree.nodes)
       if (node.set < 0) thresholds_[at(node.input)].push_back(node.below);
@@ -179,7 +253,7 @@ void TreeRunner::encode(const TreeColumns& columns, std::span<const Index> rows,
       std::int32_t& code = codes[i * stride + s];
       double x = values[i];
       if (slot.category) {
-        code = category_code(x, single_);
+        code = category_code(x, single_, whole_codes_);
         continue;
       }
       const bool none = slot.missing != TreeMissing::nan && std::isnan(x);

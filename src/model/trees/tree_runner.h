@@ -15,14 +15,24 @@ class TreeColumns {
  public:
   TreeColumns(const TreeEnsemble& ensemble, const InputSchema& inputs, const Table& table);
 
-  // The values of the given rows; NaN = missing. Throws Error(unknown_category).
+  // The values of the given rows; NaN = missing. Throws Error(unknown_category), and
+  // Error(bad_value) for an empty cell where it is not known what that counts as.
   void read(std::size_t input, std::span<const Index> rows, double* into) const;
 
  private:
   struct Source {
     const Column* column = nullptr;
-    std::vector<double> of_level;  // category: the model's code of each level of the table
+    // Category: the model's code of each level of the table, and the hash where categories
+    // have one. Those of an empty cell come last, where it is known what it counts as.
+    std::vector<double> of_level;
+    std::vector<std::int32_t> hash_of_level;
   };
+  void hash_levels(std::size_t input);
+  void read_statistic(const TreeStatistic& statistic, std::span<const Index> rows,
+                      double* into) const;
+  // Place of a cell in the lists of its source.
+  [[nodiscard]] std::size_t hashed_level(std::size_t input, Index row) const;
+  [[noreturn]] void fail_missing(std::size_t input, Index row) const;
   [[noreturn]] void fail_unknown(std::size_t input, Index row) const;
 
   const TreeEnsemble& ensemble_;
@@ -71,7 +81,7 @@ class TreeRunner {
   void walk(std::span<const std::int32_t> codes, std::size_t rows, std::size_t tree,
             std::int32_t* into, Index stride) const;
 
-  bool single_ = false;
+  bool single_ = false, whole_codes_ = false;
   std::vector<std::vector<double>> thresholds_;  // of each input, ascending
   std::vector<std::vector<std::uint32_t>> sets_;
   std::vector<Slot> slots_;
