@@ -80,17 +80,17 @@ Candidates solve_candidates(const HeadProblem& problem, const RepairOptions& opt
                             const SharedFit& shared, const Exec& exec) {
   if (!problem.head->linear()) return network_candidates(problem, options, shared, exec);
   Candidates candidates = linear_path(problem, options, shared, exec);
-  SolveOptions how = solve_options(problem, options);
+  SolveSeries series(*problem.head, problem.theta, problem.edit.rows, problem.edit.pairs,
+                     solve_options(problem, options), exec);
   Vector offset = Vector::Zero(problem.theta.size());
   Index done = 0;
   for (Candidate& candidate : candidates.all) {
     exec.report("repairing", done++, static_cast<Index>(candidates.all.size()));
-    how.lambda = candidate.lambda;
     Vector seed = candidate.theta;
     if (!shared.empty())
-      seed += shared.wanted[at(done - 1)].theta - shared.whole->path.theta(how.lambda);
-    const SolveResult solved = solve(*problem.head, problem.theta, problem.edit.rows,
-                                     problem.edit.pairs, how, exec, seed + offset);
+      seed +=
+          shared.wanted[at(done - 1)].theta - shared.whole->path.theta(candidate.lambda);
+    const SolveResult solved = series.solve(candidate.lambda, seed + offset);
     candidate.theta = solved.theta;
     candidate.kind = to_string(RepairMethod::solve);
     offset = solved.theta - seed;

@@ -42,6 +42,18 @@ void LmStepModel::renew(const SolveProblem::Point& point) {
   ++formed_;
 }
 
+bool LmStepModel::reweigh(double earlier, double lambda) {
+  old_ = true;
+  layers_.reset();
+  mean_hold_ = -1;
+  if (earlier == lambda) return dense_ && usable_;
+  usable_ = usable_ && dense_ && earlier > 0 && problem_.only_lambda_pulls();
+  if (!usable_) return false;
+  curvature_.pull *= lambda / earlier;
+  factor_damping_ = -1;
+  return true;
+}
+
 void LmStepModel::renew_layers(const SolveProblem::Point& point, double damping) {
   if (old_ || !layers_) layers_ = problem_.layers(point);
   old_ = false;

@@ -43,6 +43,9 @@ class LmStepModel {
   void moved() { old_ = true; }
   [[nodiscard]] int formed() const { return formed_; }
 
+  // From now on J has another lambda. False where no matrix serves for it.
+  bool reweigh(double earlier, double lambda);
+
  private:
   [[nodiscard]] double mean_hold(const SolveProblem::Point& point) const;
   void renew(const SolveProblem::Point& point);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/check.h"
 #include "unlearn/lm_step.h"
@@ -36,13 +37,12 @@ bool lower(const SolveProblem::Point& trial, const SolveProblem::Point& now) {
          (trial.value == now.value && trial.gradient.norm() < now.gradient.norm());
 }
 
-// Levenberg-Marquardt from run.point.
+// Levenberg-Marquardt from run.point. damping: the first one; becomes the last one.
 void minimise(const SolveProblem& problem, LmStepModel& model, const SolveOptions& options,
-              const Exec& exec, Run& run) {
+              const Exec& exec, double& damping, Run& run) {
   SolveSummary& s = run.summary;
   const double first = run.point.gradient.norm();
   const double goal = options.tolerance * std::max(1.0, first);
-  double damping = options.damping;
   s.status = SolveStatus::stopped;
   while (s.iterations < options.max_iterations) {
     const double value = run.point.value, slope = run.point.gradient.norm();
@@ -77,24 +77,60 @@ void minimise(const SolveProblem& problem, LmStepModel& model, const SolveOption
 
 }  // namespace
 
-SolveResult solve(const Head& head, const Vector& theta0, const Rows& rows,
-                  std::span<const PairSet> pairs, const SolveOptions& options,
-                  const Exec& exec, const Vector& start) {
+struct SolveSeries::State {
+  const Head& head;
+  const Vector& theta0;
+  SolveOptions options;
+  const Exec& exec;
+  SolveProblem problem;
+  LmStepModel model;
+  double damping;
+
+  State(const Head& own_head, const Vector& theta, const Rows& rows,
+        std::span<const PairSet> pairs, const SolveOptions& how, const Exec& own_exec)
+      : head(own_head),
+        theta0(theta),
+        options(how),
+        exec(own_exec),
+        problem(head, theta0, rows, pairs, options, exec),
+        model(problem, options.max_dense),
+        damping(options.damping) {}
+};
+
+SolveSeries::SolveSeries(const Head& head, const Vector& theta0, const Rows& rows,
+                         std::span<const PairSet> pairs, const SolveOptions& options,
+                         const Exec& exec) {
   require_solvable(head, theta0, rows, pairs, options);
-  if (start.size() > 0) require_size("solve", "start", start.size(), head.parameters());
-  const SolveProblem problem(head, theta0, rows, pairs, options, exec);
-  Run run{.point = problem.at(start.size() > 0 ? start : theta0), .summary = {}};
+  state_ = std::make_unique<State>(head, theta0, rows, pairs, options, exec);
+}
+
+SolveSeries::~SolveSeries() = default;
+
+SolveResult SolveSeries::solve(double lambda, const Vector& start) {
+  State& s = *state_;
+  require_option(lambda >= 0 && std::isfinite(lambda), "solve", "lambda", lambda, ">= 0");
+  if (start.size() > 0) require_size("solve", "start", start.size(), s.head.parameters());
+  const double earlier = std::exchange(s.options.lambda, lambda);
+  const bool warm = s.model.reweigh(earlier, lambda) && start.size() > 0;
+  s.damping = warm ? std::min(s.damping, LmStepModel::kFar / 4) : s.options.damping;
+  Run run{.point = s.problem.at(start.size() > 0 ? start : s.theta0), .summary = {}};
   if (!std::isfinite(run.point.value) || !run.point.gradient.allFinite())
-    run.point = problem.at(theta0);
+    run.point = s.problem.at(s.theta0);
   if (!std::isfinite(run.point.value) || !run.point.gradient.allFinite())
     throw Error(ErrorKind::numerical, "solve: the objective is not finite at theta0",
                 "check the model's parameters and the features for NaN or infinity");
   run.summary.start_objective = run.point.value;
-  LmStepModel model(problem, options.max_dense);
-  minimise(problem, model, options, exec, run);
+  const int formed = s.model.formed();
+  minimise(s.problem, s.model, s.options, s.exec, s.damping, run);
   run.summary.objective = run.point.value;
-  run.summary.factorisations = model.formed();
+  run.summary.factorisations = s.model.formed() - formed;
   return {.theta = std::move(run.point.theta), .summary = run.summary};
+}
+
+SolveResult solve(const Head& head, const Vector& theta0, const Rows& rows,
+                  std::span<const PairSet> pairs, const SolveOptions& options,
+                  const Exec& exec, const Vector& start) {
+  return SolveSeries(head, theta0, rows, pairs, options, exec).solve(options.lambda, start);
 }
 
 SolveObjective solve_objective(const Head& head, const Vector& theta0, const Rows& rows,

@@ -135,6 +135,9 @@ SolveProblem::SolveProblem(const Head& head, const Vector& theta0, const Rows& r
       deltas_(pairs.size()),
       kept_c_(pairs.size()) {
   require_loss(head, "solve");
+  if (linear_ != nullptr && options.fit == 0 && head.parameters() <= options.max_dense)
+    by_row_ = RowPairs::make(*linear_, theta0, rows, pairs, options.anchor > 0, exec);
+  if (by_row_ != nullptr) return;
   if (options.anchor > 0) {
     for (Index i = 0; i < rows.size(); ++i) row_weight_ += rows.weight_of(i);
     p_old_ = all_probabilities(head, rows, theta0, exec);
@@ -214,6 +217,12 @@ SolveProblem::Point SolveProblem::at(const Vector& theta) const {
   point.theta = theta;
   point.value = options_.mu / 2 * change.squaredNorm();
   point.gradient = options_.mu * change;
+  if (by_row_ != nullptr) {
+    point.value += by_row_->evaluate(theta, options_.anchor, options_.lambda,
+                                     point.gradient, point.by_row);
+    add_gaps(point);
+    return point;
+  }
   if (options_.anchor > 0 && !shared_) add_rows(point);
   for (std::size_t s = 0; s < pairs_.size(); ++s) add_pairs(point, s);
   add_gaps(point);
@@ -375,9 +384,14 @@ Vector SolveProblem::row_product(const Point& point, const Vector& v) const {
 Vector SolveProblem::product(const Point& point, const Vector& v, double hold_scale,
                              bool exact) const {
   Vector result = hold_scale * options_.mu * v;
-  if (options_.anchor > 0 && !shared_) result += hold_scale * row_product(point, v);
-  for (std::size_t s = 0; s < pairs_.size(); ++s)
-    result += pair_product(point, v, s, hold_scale, exact);
+  if (by_row_ != nullptr) {
+    result += by_row_->product(point.by_row, v, hold_scale * options_.anchor,
+                               options_.lambda, exact);
+  } else {
+    if (options_.anchor > 0 && !shared_) result += hold_scale * row_product(point, v);
+    for (std::size_t s = 0; s < pairs_.size(); ++s)
+      result += pair_product(point, v, s, hold_scale, exact);
+  }
   for (std::size_t k = 0; k < options_.gaps.size(); ++k) {
     const Vector& g = point.gap_gradient[k];
     result += 2 * options_.gaps[k].gamma * g.dot(v) * g;
@@ -428,15 +442,21 @@ Matrix SolveProblem::pair_curvature(const Point& point, double fit, double lambd
 
 SolveProblem::Curvature SolveProblem::curvature(const Point& point) const {
   const Index n = head_.parameters();
-  Curvature result{.hold = Matrix::Zero(n, n), .pull = {}};
-  if (options_.anchor > 0)
-    result.hold = options_.anchor *
-                  hessian(*linear_, rows_, point.theta,
-                          {.l2 = 0, .rows_in_mean = row_weight_, .gauge = false}, exec_);
-  if (options_.fit > 0) result.hold += pair_curvature(point, options_.fit, 0);
+  Curvature result;
+  if (by_row_ != nullptr) {
+    by_row_->curvature(point.by_row, options_.anchor, options_.lambda, result.hold,
+                       result.pull);
+  } else {
+    result.hold.setZero(n, n);
+    if (options_.anchor > 0)
+      result.hold = options_.anchor *
+                    hessian(*linear_, rows_, point.theta,
+                            {.l2 = 0, .rows_in_mean = row_weight_, .gauge = false}, exec_);
+    if (options_.fit > 0) result.hold += pair_curvature(point, options_.fit, 0);
+    result.pull = options_.lambda > 0 ? pair_curvature(point, 0, options_.lambda)
+                                      : Matrix::Zero(n, n);
+  }
   result.hold.diagonal().array() += options_.mu;
-  result.pull =
-      options_.lambda > 0 ? pair_curvature(point, 0, options_.lambda) : Matrix::Zero(n, n);
   for (std::size_t k = 0; k < options_.gaps.size(); ++k) {
     const Vector& g = point.gap_gradient[k];
     result.pull.noalias() += 2 * options_.gaps[k].gamma * g * g.transpose();
@@ -451,6 +471,10 @@ SolveProblem::Curvature SolveProblem::curvature(const Point& point) const {
 // parts are summed one after the other in a vector of twice the parameters.
 SolveProblem::Diagonal SolveProblem::diagonal(const Point& point) const {
   // Of a whole head's parameters.
+  if (by_row_ != nullptr) {  // which has the matrix, too
+    const Curvature matrix = curvature(point);
+    return {.hold = matrix.hold.diagonal(), .pull = matrix.pull.diagonal()};
+  }
   const Index outputs = head_.outputs(), stride = head_.inputs() + 1, n = outputs * stride;
   Vector total = Vector::Zero(2 * n);
   const auto make = [&] { return empty_sum(2 * n); };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "unlearn/delta.h"
 #include "unlearn/layer_inverse.h"
 #include "unlearn/pieces.h"
+#include "unlearn/row_pairs.h"
 #include "unlearn/terms.h"
 
 namespace fmd::internal {
@@ -30,6 +32,7 @@ class SolveProblem {
     Matrix p;                           // rows x outputs; empty without anchor
     std::vector<Matrix> c, difference;  // per set: p(c) and p(c) - p(cbar), pairs x outputs
     std::vector<Vector> gap_gradient;   // of each gap
+    RowPairs::Scores by_row;            // in place of p, c and difference
     // Forward passes of a network, per piece; empty where they do not fit into memory.
     std::vector<Tape> row_tapes;
     std::vector<std::vector<PairTape>> pair_tapes;  // per set
@@ -38,6 +41,7 @@ class SolveProblem {
 
   [[nodiscard]] const Head& head() const { return head_; }
   [[nodiscard]] double mu() const { return options_.mu; }
+  [[nodiscard]] bool only_lambda_pulls() const { return options_.gaps.empty(); }
 
   // The Gauss-Newton matrix; linear heads only.
   struct Curvature {
@@ -105,6 +109,8 @@ class SolveProblem {
   std::span<const PairSet> pairs_;
   const SolveOptions& options_;
   const Exec& exec_;
+  // Rows and pairs together, where they can be taken so; otherwise null.
+  std::unique_ptr<const RowPairs> by_row_;
   double row_weight_ = 0;  // total
   Matrix p_old_;           // rows x classes
   Matrix z_old_;           // rows x outputs; networks only

@@ -89,6 +89,25 @@ struct SolveResult {
                                 std::span<const PairSet> pairs, const SolveOptions& options,
                                 const Exec& exec, const Vector& start = {});
 
+// Solves of one problem that differ in lambda alone. What does not depend on lambda is
+// prepared once, and the curvature of one solve preconditions the next. The arguments must
+// outlive it. Throws what solve() throws.
+class SolveSeries {
+ public:
+  SolveSeries(const Head& head, const Vector& theta0, const Rows& rows,
+              std::span<const PairSet> pairs, const SolveOptions& options,
+              const Exec& exec);
+  ~SolveSeries();
+  SolveSeries(const SolveSeries&) = delete;
+  SolveSeries& operator=(const SolveSeries&) = delete;
+
+  [[nodiscard]] SolveResult solve(double lambda, const Vector& start = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 // J and its gradient, for tests and reports.
 struct SolveObjective {
   double value = 0;
