@@ -99,7 +99,7 @@ def check_screen(folder):
                                 "attr2": {"category": "Work", "examples": ["boats"]}}))
     screen = run("audit", MODELS / "llama", *QUESTIONS, "--pairs", MODELS / "crows.csv", "--text",
                  MODELS / "crows.csv", "--seat", seat).stdout
-    for words in ("SEAT", "Mothers / Fathers", "STEREOTYPES", "TARGETS SWAPPED", "CROWS-PAIRS", "PERPLEXITY",
+    for words in ("SEAT", "Mothers / Fathers", "SEEN WORDS", "STEREOTYPES", "TARGETS SWAPPED", "CROWS-PAIRS", "PERPLEXITY",
                   "WHAT THIS DOES NOT SAY", "2 target terms are few"):
         assert words in screen, screen
     assert all(len(line) <= 80 for line in screen.splitlines()), screen
