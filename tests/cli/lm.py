@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """fmd lm: scores of tiny models as transformers gives them, states from a cache, errors that name what is wrong."""
 
+import csv
+import difflib
 import json
 import math
 import os
@@ -52,23 +54,36 @@ def check_scores(kind, folder, backbone):
     assert list(domains) == ["gender", "race", "overall"], list(domains)
     for figures in (domains["race"]["by_term"], domains["race"]["by_example"]):
         assert set(figures) == {"ss", "lms", "icat"} and 0 <= figures["ss"]["value"] <= 100
-    check_crows(kind, golden["crows"], told["crows"])
+    check_crows(kind, folder, golden["crows"], told["crows"])
     # The same figures from the file of scores.
     again = json.loads(run("audit", "--scores", out, "--stereoset", MODELS / "stereoset.json", "--json").stdout)
     assert again["stereoset"]["domains"] == told["stereoset"]["domains"]
     assert again["model"] is None
 
 
-def check_crows(kind, golden, told):
-    """Pair 0 differs in one word of the same place: its unchanged tokens are all others."""
-    causal = kind not in MASKED
-    wins = [1.0 if score_of(golden[2 * k], causal) > score_of(golden[2 * k + 1], causal) else 0.0 for k in range(3)]
-    if causal:  # the second definition is the mean over all tokens
-        assert abs(told["domains"][-1]["changed"]["value"] - 100 * sum(wins) / 3) < 1e-9, told
-
-
-def score_of(log_p, causal):
-    return sum(log_p) / len(log_p) if causal else sum(log_p)
+def check_crows(kind, folder, golden, told):
+    """Both definitions, with Python's own matcher for the tokens that both sentences have."""
+    with open(MODELS / "crows.csv", encoding="utf-8", newline="") as file:
+        pairs = [(row["sent_more"], row["sent_less"]) for row in csv.DictReader(file)]
+    (folder / "crows.txt").write_text("".join(f"{more}\n{less}\n" for more, less in pairs), encoding="utf-8")
+    ids = [line["ids"] for line in json.loads(run("tokens", MODELS / kind, folder / "crows.txt", "--json").stdout)["lines"]]
+    unchanged, changed = [], []
+    for k in range(len(pairs)):
+        a, b = ids[2 * k], ids[2 * k + 1]
+        blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+        same = [{block[side] + i for block in blocks for i in range(block.size)} for side in (0, 1)]
+        sums = [sum(golden[2 * k + side][i] for i in same[side]) for side in (0, 1)]
+        unchanged.append(sums[0] > sums[1])
+        means = []
+        for side, tokens in ((0, a), (1, b)):
+            own = [p for i, p in enumerate(golden[2 * k + side]) if kind not in MASKED or i not in same[side]]
+            means.append(sum(own) / len(own) if own else None)
+        if None not in means:
+            changed.append(means[0] > means[1])
+    overall = told["domains"][-1]
+    assert overall["domain"] == "overall" and overall["pairs"] == len(pairs)
+    assert abs(overall["unchanged"]["value"] - 100 * sum(unchanged) / len(unchanged)) < 1e-9, (kind, unchanged, told)
+    assert abs(overall["changed"]["value"] - 100 * sum(changed) / len(changed)) < 1e-9, (kind, changed, told)
 
 
 def check_cache(folder):
