@@ -29,6 +29,7 @@ namespace {
 constexpr std::string_view kBlankWord = "BLANK";
 constexpr Index kHeadRows = 256, kHeadTokens = 4096;  // of one block of logits
 constexpr Index kPieceTokens = 512;                   // of plain text
+constexpr Index kPairTokens = 2048;                   // of CrowS-Pairs
 
 // ---------------------------------------------------------------- plans
 
@@ -93,6 +94,13 @@ class PlanBuilder {
 
   void mark_unchanged(std::size_t first, std::size_t second) {
     ScoredSequence &a = plan_.sequences[first], &b = plan_.sequences[second];
+    for (const ScoredSequence* side : {&a, &b})
+      if (std::ssize(*side) > kPairTokens)
+        throw Error(
+            ErrorKind::bad_value,
+            fmt::format("a sentence of a pair has {} tokens, {} at most are compared",
+                        side->size(), kPairTokens),
+            "shorten the sentence");
     TokenIds of_a, of_b;
     for (const ScoredToken& token : a) of_a.push_back(token.token);
     for (const ScoredToken& token : b) of_b.push_back(token.token);

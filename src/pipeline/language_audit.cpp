@@ -87,11 +87,20 @@ void add_unseen(const ScoredItems& all, const LanguageQuestions& questions,
   report.pairs_sha256 = questions.pairs->sha256;
   std::vector<Index> kept;
   const SentenceItems unseen = items_without_words_of(all.items, *questions.pairs, &kept);
-  if (kept.empty())
-    report.notes.push_back(fmt::format("{}: every item shares a word with these pairs",
-                                       questions.pairs->file));
-  else
-    report.unseen = figures(chosen(all, unseen, kept), options, exec);
+  SentenceItems shared = all.items;
+  shared.items.clear();
+  std::vector<Index> others;
+  for (Index i = 0; i < std::ssize(all.items.items); ++i)
+    if (!std::binary_search(kept.begin(), kept.end(), i)) {
+      others.push_back(i);
+      shared.items.push_back(all.items.items[at(i)]);
+    }
+  if (!others.empty()) report.seen = figures(chosen(all, shared, others), options, exec);
+  if (!kept.empty()) report.unseen = figures(chosen(all, unseen, kept), options, exec);
+  if (others.empty() || kept.empty())
+    report.notes.push_back(fmt::format("{}: {} item shares a word with these pairs",
+                                       questions.pairs->file,
+                                       kept.empty() ? "every" : "no"));
 }
 
 void add_swapped(const LanguageModel& model, const ScoredItems& all,

@@ -185,6 +185,10 @@ void add_controls(const LanguageReport& r, Sheet& sheet) {
         sheet.add("UNSEEN WORDS ", fmt::format("items without a word of {}", r.pairs));
     add_domains(s, r.unseen, sheet, "unseen_");
   }
+  if (!r.seen.domains.empty()) {
+    SheetSection& s = sheet.add("SEEN WORDS ", "items with a word of these pairs");
+    add_domains(s, r.seen, sheet, "seen_");
+  }
 }
 
 void add_crows(const LanguageReport& r, Sheet& sheet) {
@@ -280,6 +284,7 @@ std::string to_json(const LanguageReport& report) {
   json["swapped"] = report.swapped.domains.empty() ? Json(nullptr) : swapped_json(report);
   json["unseen"] =
       report.unseen.domains.empty() ? Json(nullptr) : items_json(report.unseen);
+  json["seen"] = report.seen.domains.empty() ? Json(nullptr) : items_json(report.seen);
   if (!report.pairs.empty())
     json["pairs"] = {{"name", report.pairs}, {"sha256", report.pairs_sha256}};
   json["crows"] = report.crows.empty() ? Json(nullptr) : crows_json(report);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """fmd lm: scores of tiny models as transformers gives them, states from a cache, errors that name what is wrong."""
 
+import csv
+import difflib
 import json
 import math
-import os
 import pathlib
 import shutil
 import subprocess
@@ -25,8 +26,11 @@ def run(*arguments, status=0):
 
 
 def onnx_runtime():
-    """Whether ONNX Runtime can be opened: without it GPT-2 and BERT cannot be run."""
-    return "FMD_ORT_LIB" in os.environ or list((TREE / "build/venv-onnx").glob("lib/*/site-packages/onnxruntime/capi"))
+    """Whether the plug-in and ONNX Runtime can be opened: without them GPT-2 and BERT cannot be run."""
+    done = subprocess.run([FMD, "lm", "audit", MODELS / "llama", *QUESTIONS, "--backbone", "onnx", "--no-swap"],
+                          capture_output=True, text=True)
+    assert done.returncode in (0, 26), done.stderr
+    return done.returncode == 0
 
 
 def score(log_p, kind):
@@ -52,23 +56,36 @@ def check_scores(kind, folder, backbone):
     assert list(domains) == ["gender", "race", "overall"], list(domains)
     for figures in (domains["race"]["by_term"], domains["race"]["by_example"]):
         assert set(figures) == {"ss", "lms", "icat"} and 0 <= figures["ss"]["value"] <= 100
-    check_crows(kind, golden["crows"], told["crows"])
+    check_crows(kind, folder, golden["crows"], told["crows"])
     # The same figures from the file of scores.
     again = json.loads(run("audit", "--scores", out, "--stereoset", MODELS / "stereoset.json", "--json").stdout)
     assert again["stereoset"]["domains"] == told["stereoset"]["domains"]
     assert again["model"] is None
 
 
-def check_crows(kind, golden, told):
-    """Pair 0 differs in one word of the same place: its unchanged tokens are all others."""
-    causal = kind not in MASKED
-    wins = [1.0 if score_of(golden[2 * k], causal) > score_of(golden[2 * k + 1], causal) else 0.0 for k in range(3)]
-    if causal:  # the second definition is the mean over all tokens
-        assert abs(told["domains"][-1]["changed"]["value"] - 100 * sum(wins) / 3) < 1e-9, told
-
-
-def score_of(log_p, causal):
-    return sum(log_p) / len(log_p) if causal else sum(log_p)
+def check_crows(kind, folder, golden, told):
+    """Both definitions, with Python's own matcher for the tokens that both sentences have."""
+    with open(MODELS / "crows.csv", encoding="utf-8", newline="") as file:
+        pairs = [(row["sent_more"], row["sent_less"]) for row in csv.DictReader(file)]
+    (folder / "crows.txt").write_text("".join(f"{more}\n{less}\n" for more, less in pairs), encoding="utf-8")
+    ids = [line["ids"] for line in json.loads(run("tokens", MODELS / kind, folder / "crows.txt", "--json").stdout)["lines"]]
+    unchanged, changed = [], []
+    for k in range(len(pairs)):
+        a, b = ids[2 * k], ids[2 * k + 1]
+        blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+        same = [{block[side] + i for block in blocks for i in range(block.size)} for side in (0, 1)]
+        sums = [sum(golden[2 * k + side][i] for i in same[side]) for side in (0, 1)]
+        unchanged.append(sums[0] > sums[1])
+        means = []
+        for side, tokens in ((0, a), (1, b)):
+            own = [p for i, p in enumerate(golden[2 * k + side]) if kind not in MASKED or i not in same[side]]
+            means.append(sum(own) / len(own) if own else None)
+        if None not in means:
+            changed.append(means[0] > means[1])
+    overall = told["domains"][-1]
+    assert overall["domain"] == "overall" and overall["pairs"] == len(pairs)
+    assert abs(overall["unchanged"]["value"] - 100 * sum(unchanged) / len(unchanged)) < 1e-9, (kind, unchanged, told)
+    assert abs(overall["changed"]["value"] - 100 * sum(changed) / len(changed)) < 1e-9, (kind, changed, told)
 
 
 def check_cache(folder):
@@ -99,7 +116,7 @@ def check_screen(folder):
                                 "attr2": {"category": "Work", "examples": ["boats"]}}))
     screen = run("audit", MODELS / "llama", *QUESTIONS, "--pairs", MODELS / "crows.csv", "--text",
                  MODELS / "crows.csv", "--seat", seat).stdout
-    for words in ("SEAT", "Mothers / Fathers", "STEREOTYPES", "TARGETS SWAPPED", "CROWS-PAIRS", "PERPLEXITY",
+    for words in ("SEAT", "Mothers / Fathers", "SEEN WORDS", "STEREOTYPES", "TARGETS SWAPPED", "CROWS-PAIRS", "PERPLEXITY",
                   "WHAT THIS DOES NOT SAY", "2 target terms are few"):
         assert words in screen, screen
     assert all(len(line) <= 80 for line in screen.splitlines()), screen

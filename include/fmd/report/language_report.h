@@ -30,7 +30,7 @@ struct LanguageReport {
   Index not_swapped = 0;             // items without a partner for their term
   std::vector<std::pair<std::string, Interval>> kept;  // preferences that keep their sign
   std::string pairs, pairs_sha256;  // that the model was, or will be, edited with
-  Items unseen;                     // items without a word tested in the pairs
+  Items seen, unseen;               // with and without a word that the pairs test
 
   std::string crows, crows_sha256;
   std::vector<CrowsDomain> crows_domains;

@@ -202,24 +202,47 @@ struct Found {
   const AddedToken* token = nullptr;
 };
 
-// The leftmost added token from `from` on; of several the longest.
-Found find_added(const Data& data, std::string_view text, std::size_t from,
-                 bool in_normalised) {
-  Found best{text.size(), text.size(), nullptr};
-  for (const AddedToken& token : data.added) {
-    if (token.in_normalised != in_normalised) continue;
-    std::size_t at = text.find(token.content, from);
-    while (at != std::string_view::npos && token.single_word &&
-           !stands_alone(text, at, at + token.content.size()))
-      at = text.find(token.content, at + 1);
-    if (at == std::string_view::npos) continue;
-    const bool longer = best.token != nullptr && at == best.first &&
-                        token.content.size() > best.token->content.size();
-    if (at < best.first || longer || best.token == nullptr)
-      best = {at, at + token.content.size(), &token};
+// Finds added tokens in one text, from left to right. Where each token comes next is kept:
+// a text with many of them is searched once for each token, not once for each place.
+class AddedFinder {
+ public:
+  AddedFinder(const Data& data, std::string_view text, bool in_normalised) : text_(text) {
+    for (const AddedToken& token : data.added)
+      if (token.in_normalised == in_normalised)
+        places_.push_back({&token, place(token, 0)});
   }
-  return best;
-}
+
+  // The leftmost token from `from` on; of several the longest.
+  [[nodiscard]] Found next(std::size_t from) {
+    Found best{text_.size(), text_.size(), nullptr};
+    for (Place& known : places_) {
+      if (known.at < from) known.at = place(*known.token, from);
+      if (known.at == std::string_view::npos) continue;
+      const std::size_t size = known.token->content.size();
+      const bool longer =
+          best.token != nullptr && known.at == best.first && known.at + size > best.last;
+      if (best.token == nullptr || known.at < best.first || longer)
+        best = {known.at, known.at + size, known.token};
+    }
+    return best;
+  }
+
+ private:
+  struct Place {
+    const AddedToken* token;
+    std::size_t at;
+  };
+  [[nodiscard]] std::size_t place(const AddedToken& token, std::size_t from) const {
+    std::size_t at = text_.find(token.content, from);
+    while (at != std::string_view::npos && token.single_word &&
+           !stands_alone(text_, at, at + token.content.size()))
+      at = text_.find(token.content, at + 1);
+    return at;
+  }
+
+  std::string_view text_;
+  std::vector<Place> places_;
+};
 
 void widen_over_blanks(std::string_view text, std::size_t from, Found& found) {
   while (found.token->left_blanks && found.first > from &&
@@ -287,9 +310,10 @@ void add_words(const Data& data, std::string_view piece, bool first_piece, Token
 template <typename Each>
 void between_added(const Data& data, std::string_view text, bool in_normalised,
                    TokenIds& ids, const Each& each) {
+  AddedFinder finder(data, text, in_normalised);
   std::size_t from = 0;
   while (from < text.size()) {
-    Found found = find_added(data, text, from, in_normalised);
+    Found found = finder.next(from);
     if (found.token == nullptr) break;
     widen_over_blanks(text, from, found);
     if (found.first > from) each(text.substr(from, found.first - from), from == 0);

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 using Data = TokenizerData;
 
 constexpr Index kMostTokens = 10'000'000;
-constexpr std::size_t kMostAdded = 10'000;
+constexpr std::size_t kMostAdded = 10'000, kMostWord = 1000;
 constexpr std::string_view kLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kQwen2 =
@@ -168,7 +168,9 @@ class TokenizerReader {
     data_->inside = text(model, "continuing_subword_prefix", "##");
     if (data_->unknown < 0) damaged("WordPiece needs the token for unknown words");
     if (const Json* most = optional(model, "max_input_chars_per_word")) {
-      if (!most->is_number_unsigned()) damaged("\"max_input_chars_per_word\" is no number");
+      if (!most->is_number_unsigned() || most->get<std::size_t>() > kMostWord)
+        damaged(
+            fmt::format("\"max_input_chars_per_word\" is no number up to {}", kMostWord));
       data_->most_characters = most->get<std::size_t>();
     }
   }
