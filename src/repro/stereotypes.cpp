@@ -255,7 +255,7 @@ Measured cross_fitted_row(const StereotypeStage& stage, const SpecRow& row,
   const std::vector<Index> item_of = paired_items(stage.items);
   const std::vector<Index>& groups = stage.gradients.group;
   const Index terms = std::ssize(std::set<Index>(groups.begin(), groups.end()));
-  const int folds = static_cast<int>(std::min(s.count("folds"), terms));
+  const int folds = usable_folds(terms, static_cast<int>(s.count("folds")));
   const std::vector<int> fold = group_folds(groups, folds, exec.seed);
   SentenceScores all = stage.vanilla;
   double seconds = stage.curvature_seconds + stage.kernel_seconds;
