@@ -160,6 +160,19 @@ double text_perplexity(const NeutralText& text, const LanguageModel& model,
                                             text.held_out.sequences, model.head(), exec));
 }
 
+int usable_folds(Index groups, int folds) {
+  if (groups < 3)
+    throw Error(
+        ErrorKind::bad_data,
+        fmt::format("language: the pairs have {} targets; cross-fitted figures need "
+                    "at least 3",
+                    groups),
+        "give pairs of more targets, or other items to measure on: --stereoset FILE");
+  Index parts = std::min<Index>(folds, groups);
+  while (parts < groups && groups - (groups + parts - 1) / parts < 2) ++parts;
+  return static_cast<int>(parts);
+}
+
 std::vector<int> group_folds(const std::vector<Index>& group, int folds,
                              std::uint64_t seed) {
   std::map<Index, int> fold;

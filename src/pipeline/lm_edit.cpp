@@ -62,6 +62,16 @@ LmEdit::LmEdit(const LmDebiasFiles& files, const LmDebiasOptions& options, const
   pairs_ = head_study(model_, std::move(pairs), options.cache, exec);
   if (test) test_ = head_study(model_, std::move(*test), options.cache, exec);
   list_ = head_pairs(pairs_);
+  if (!test_) {
+    const Index targets =
+        1 + std::max_element(list_.begin(), list_.end(), [](const auto& a, const auto& b) {
+              return a.group < b.group;
+            })->group;
+    folds_ = usable_folds(targets, options.folds);
+    if (folds_ != options.folds)
+      notes_.push_back(fmt::format("{} targets are cut into {} parts, not {}", targets,
+                                   folds_, options.folds));
+  }
   text_ = neutral_text(model_, files.text, options.text_tokens, options.cache, exec);
   if (text_.capped)
     notes_.push_back(
@@ -133,9 +143,9 @@ HeadChange LmEdit::edit_from(const std::vector<Index>& pairs, const Exec& exec) 
 
 SentenceScores LmEdit::cross_fitted(const Exec& exec) const {
   const std::vector<Index> item_of = paired_items(pairs_);
-  const std::vector<int> fold = group_folds(gradients_.group, options_.folds, seed_);
+  const std::vector<int> fold = group_folds(gradients_.group, folds_, seed_);
   SentenceScores all;
-  for (int k = 0; k < options_.folds; ++k) {
+  for (int k = 0; k < folds_; ++k) {
     std::vector<Index> others, items;
     for (std::size_t i = 0; i < fold.size(); ++i)
       if (fold[i] == k)

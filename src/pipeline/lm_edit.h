@@ -43,6 +43,7 @@ class LmEdit {
   Matrix kernel_;
   HeadEdit edit_;
   std::vector<std::string> notes_;
+  int folds_ = 0;  // that are used
   std::uint64_t seed_ = 1;
 };
 

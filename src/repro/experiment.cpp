@@ -12,6 +12,7 @@
 #include "repro/hessian_refresh.h"
 #include "repro/samples.h"
 #include "repro/shown_pairs.h"
+#include "repro/stereotypes.h"
 #include "repro/toy.h"
 
 namespace fmd::repro {
@@ -101,6 +102,7 @@ Experiment find_experiment(const std::string& name) {
   if (name == "hessian") return run_hessian;
   if (name == "faces") return run_faces;
   if (name == "pairs") return run_shown_pairs;
+  if (name == "stereotypes") return run_stereotypes;
   if (name == "overview")
     return [](World&, const Unit&, const Exec&) { return UnitResult{}; };
   throw Error(ErrorKind::bad_task, fmt::format("reproduce: no experiment \"{}\"", name));

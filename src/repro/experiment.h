@@ -31,18 +31,29 @@ struct UnitResult {
 };
 
 struct FaceSet;
+struct StereotypeStage;
 
 // Data that all seeds share. It is read at first use.
 class World {
  public:
   // features: a folder that keeps the features of images; empty = they are not kept.
-  explicit World(std::filesystem::path data_folder, std::filesystem::path features = {})
-      : folder_(std::move(data_folder)), features_(std::move(features)) {}
+  // model: the folder of a language model, or none.
+  explicit World(std::filesystem::path data_folder, std::filesystem::path features = {},
+                 std::filesystem::path model = {})
+      : folder_(std::move(data_folder)),
+        features_(std::move(features)),
+        model_(std::move(model)) {}
   // Given digits, for tests.
   World(Digits train, Digits test)
       : train_(std::make_unique<Digits>(std::move(train))),
         test_(std::make_unique<Digits>(std::move(test))) {}
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] const std::filesystem::path& features() const { return features_; }
+  [[nodiscard]] const std::filesystem::path& model() const { return model_; }
+  // What the seeds of a case share; null before it is made.
+  [[nodiscard]] std::shared_ptr<StereotypeStage>& stereotypes(const std::string& name) {
+    return stereotypes_[name];
+  }
   [[nodiscard]] const Digits& train_digits();
   [[nodiscard]] const Digits& test_digits();
   // The faces as this network sees them, with this attribute as the label.
@@ -50,8 +61,9 @@ class World {
                                      const Exec& exec);
 
  private:
-  std::filesystem::path folder_, features_;
-  std::map<std::string, std::shared_ptr<const FaceSet>> faces_;  // by network
+  std::filesystem::path folder_, features_, model_;
+  std::map<std::string, std::shared_ptr<StereotypeStage>> stereotypes_;  // by case
+  std::map<std::string, std::shared_ptr<const FaceSet>> faces_;          // by network
   std::unique_ptr<Digits> train_, test_;
 };
 

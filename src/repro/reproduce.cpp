@@ -90,7 +90,7 @@ ReproducedTable reproduce(const std::string& name, const ReproduceOptions& optio
   if (options.seeds.empty())
     throw Error(ErrorKind::bad_option, "reproduce: no seeds", "give at least one");
   const repro::Experiment run = repro::find_experiment(spec.experiment);
-  repro::World world(options.data, options.features);
+  repro::World world(options.data, options.features, options.model);
   repro::UnitCache cache(options.cache, options.fresh);
   ReproducedTable table{.name = spec.name,
                         .title = spec.title,
@@ -110,7 +110,11 @@ ReproducedTable reproduce(const std::string& name, const ReproduceOptions& optio
                              .settings = spec.all(c, options.quick),
                              .seed = seed,
                              .quick = options.quick};
-      const std::string key = repro::unit_key(unit);
+      // Figures of one model are not those of another one.
+      const std::string model = options.model.empty() || spec.experiment != "stereotypes"
+                                    ? ""
+                                    : " " + options.model.filename().string();
+      const std::string key = repro::unit_key(unit) + model;
       if (const repro::UnitResult* known = cache.find(key)) {
         units.push_back(*known);
         continue;

@@ -44,7 +44,8 @@ bool is_accuracy(const std::string& column) {
 }
 bool is_points(const std::string& column) {
   return is_accuracy(column) || column.ends_with("_gain") || column == "unb_rows" ||
-         column == "wor_rows";
+         column == "wor_rows" || column == "ss" || column == "lms" || column == "icat" ||
+         column == "ppl" || column.starts_with("ss_") || column.starts_with("change");
 }
 
 double read_number(const Json& json) { return json.is_null() ? kNone : json.get<double>(); }

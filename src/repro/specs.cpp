@@ -15,6 +15,7 @@ const std::vector<Spec>& specs() {
         {"table2", kReproTable2, kReproTable2Size},
         {"table2_trained", kReproTable2_trained, kReproTable2_trainedSize},
         {"table3", kReproTable3, kReproTable3Size},
+        {"table4", kReproTable4, kReproTable4Size},
         {"table5", kReproTable5, kReproTable5Size},
         {"table6", kReproTable6, kReproTable6Size},
         {"table7", kReproTable7, kReproTable7Size},

@@ -10,12 +10,13 @@ namespace fmd::internal {
 
 // repro/<name>.toml, built in so that the command finds them wherever it runs.
 extern const unsigned char kReproToy[], kReproTable1[], kReproTable2[],
-    kReproTable2_trained[], kReproTable3[], kReproTable5[], kReproTable6[], kReproTable7[],
-    kReproTable8[], kReproSamples[], kReproHessian[], kReproPairs[], kReproOverview[];
+    kReproTable2_trained[], kReproTable3[], kReproTable4[], kReproTable5[], kReproTable6[],
+    kReproTable7[], kReproTable8[], kReproSamples[], kReproHessian[], kReproPairs[],
+    kReproOverview[];
 extern const std::size_t kReproToySize, kReproTable1Size, kReproTable2Size,
-    kReproTable2_trainedSize, kReproTable3Size, kReproTable5Size, kReproTable6Size,
-    kReproTable7Size, kReproTable8Size, kReproSamplesSize, kReproHessianSize,
-    kReproPairsSize, kReproOverviewSize;
+    kReproTable2_trainedSize, kReproTable3Size, kReproTable4Size, kReproTable5Size,
+    kReproTable6Size, kReproTable7Size, kReproTable8Size, kReproSamplesSize,
+    kReproHessianSize, kReproPairsSize, kReproOverviewSize;
 
 }  // namespace fmd::internal
 

@@ -11,7 +11,7 @@ import unittest
 import xml.etree.ElementTree
 
 FMD = ""
-TABLES = ["toy", "table1", "table2", "table2_trained", "table3", "table5", "table6", "table7", "table8", "samples",
+TABLES = ["toy", "table1", "table2", "table2_trained", "table3", "table4", "table5", "table6", "table7", "table8", "samples",
           "hessian", "pairs", "overview"]
 
 
@@ -39,8 +39,8 @@ class Reproduce(unittest.TestCase):
         return sorted(p.relative_to(self.dir).as_posix() for p in self.dir.rglob("*") if p.is_file())
 
     def test_an_unknown_table_is_refused_with_the_names_of_all(self):
-        run = self.run_fmd("table4", code=2)
-        self.assertIn("error[bad-option]: reproduce: no table \"table4\"; there are " + ", ".join(TABLES[:12]), run.stderr)
+        run = self.run_fmd("table9", code=2)
+        self.assertIn("error[bad-option]: reproduce: no table \"table9\"; there are " + ", ".join(TABLES[:12]), run.stderr)
         self.assertEqual(self.files(), [])
         self.run_fmd("toy", "--seeds", "0", code=2)
 

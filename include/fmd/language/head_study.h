@@ -54,6 +54,9 @@ struct NeutralText {
 [[nodiscard]] double text_perplexity(const NeutralText& text, const LanguageModel& model,
                                      const HeadChange& change, const Exec& exec);
 
+// At most `folds` parts of so many groups, but enough that at least two groups are outside
+// each part. Throws Error(bad_data) for fewer than three groups.
+[[nodiscard]] int usable_folds(Index groups, int folds);
 // Groups in `folds` parts at random, by the seed: the part of each pair.
 [[nodiscard]] std::vector<int> group_folds(const std::vector<Index>& group, int folds,
                                            std::uint64_t seed);

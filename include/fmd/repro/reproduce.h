@@ -19,6 +19,7 @@ struct ReproduceOptions {
   std::filesystem::path data;      // folder of the data sets
   std::filesystem::path cache;     // file that keeps finished seeds; empty = none is kept
   std::filesystem::path features;  // folder that keeps features of images; empty = none
+  std::filesystem::path model;     // folder of a language model, for table4; empty = none
   bool fresh = false;              // start again: the content of the cache is not used
   // Called after each case and seed, for people who wait.
   std::function<void(const std::string&)> say = {};
