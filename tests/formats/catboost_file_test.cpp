@@ -269,8 +269,8 @@ TEST(BadCatboostFiles, EachTextGetsItsMessage) {
        "\"split\" is missing"},
       {replaced_in(kNestedTrees, "{\"value\":[4,5,6],\"weight\":1}", "7"),
        "a node must be an object"},
-      {replaced_in(kNestedTrees, "\"trees\":[", "\"trees\":[],\"others\":["),
-       "it has no trees", ErrorKind::unsupported}};
+      {c("\"oblivious_trees\":[", "\"oblivious_trees\":[],\"others\":["), "it has no trees",
+       ErrorKind::unsupported}};
   for (const BadCatboost& bad : cases) {
     EXPECT_ERROR((void)open_catboost(bad.text), bad.kind, bad.message) << bad.message;
   }

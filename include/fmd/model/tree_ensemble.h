@@ -28,6 +28,8 @@ struct TreeNode {
   TreeMissing missing = TreeMissing::nan;
   bool missing_left = false;
   bool set_left = true;
+
+  bool operator==(const TreeNode&) const = default;
 };
 
 struct Tree {

@@ -181,7 +181,11 @@ TreeRunner::TreeRunner(const TreeEnsemble& ensemble)
     all.erase(std::unique(all.begin(), all.end()), all.end());
   }
   Index first_leaf = 0;
+  const Tree* before = nullptr;
   for (const Tree& tree : ensemble.trees) {
+    const bool same = before != nullptr && before->nodes == tree.nodes;
+    above_before_.push_back(same ? static_cast<std::int32_t>(before->leaves()) : 0);
+    before = &tree;
     add(ensemble, tree, first_leaf);
     first_leaf += tree.leaves();
   }
@@ -317,6 +321,12 @@ void TreeRunner::run(const TreeColumns& columns, std::span<const Index> rows,
     std::int32_t* const to = into + static_cast<Index>(first) * stride;
     for (std::size_t k = 0; k < trees.size(); ++k) {
       const std::size_t tree = at(trees[k]);
+      if (above_before_[tree] > 0 && k > 0 && trees[k - 1] + 1 == trees[k]) {
+        for (Index i = 0; i < std::ssize(part); ++i)
+          to[i * stride + static_cast<Index>(k)] =
+              to[i * stride + static_cast<Index>(k) - 1] + above_before_[tree];
+        continue;
+      }
       if (categories_[tree])
         walk<true>(codes, part.size(), tree, to + k, stride);
       else

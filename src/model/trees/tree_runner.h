@@ -90,6 +90,9 @@ class TreeRunner {
   std::vector<std::int32_t> leaf_;  // of each step: the leaf; -1: a split
   std::vector<std::size_t> root_;   // of each tree
   std::vector<bool> categories_;    // of each tree: it has a split on a category
+  // Of each tree: how much its leaves' numbers are above those of the tree before it, whose
+  // splits are the same (the next class of the same tree of the file); 0: another tree.
+  std::vector<std::int32_t> above_before_;
 };
 
 }  // namespace fmd::internal
