@@ -7,6 +7,7 @@
 
 #include "baselines/dense_matrix.h"
 #include "core/check.h"
+#include "core/lapack.h"
 #include "curvature/cholesky.h"
 
 namespace fmd {
@@ -15,7 +16,13 @@ namespace {
 // Squared distances between the rows of A, by one product.
 Matrix squared_distances(const Matrix& A) {
   const Vector norms = A.rowwise().squaredNorm();
-  Matrix D = -2 * (A * A.transpose());
+  Matrix D(A.rows(), A.rows());
+  const int n = static_cast<int>(A.rows()), d = static_cast<int>(A.cols());
+  const double factor = -2, none = 0;
+  D.setZero();
+  // Column-major upper is row-major lower.
+  if (d > 0) dsyrk_("U", "T", &n, &d, &factor, A.data(), &d, &none, D.data(), &n);
+  D.triangularView<Eigen::StrictlyUpper>() = D.transpose();
   D.colwise() += norms;
   D.rowwise() += norms.transpose();
   return D.cwiseMax(0);

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/index.h"
+#include "core/lapack.h"
 #include "fmd/model/head.h"
 #include "fmd/model/loss.h"
 
@@ -16,8 +17,120 @@ constexpr int kMostSweeps = 1000;
 
 using Square = Eigen::MatrixXd;
 
+// Standardised one-hot columns are a constant in most rows: X = 1 c^T + Z,
+// where Z has few entries. Products with X and its curvature then cost as much
+// as Z has entries.
+class Columns {
+ public:
+  explicit Columns(const Matrix& X) : X_(X), c_(Vector::Zero(X.cols())) {
+    const Index n = X.rows(), d = X.cols();
+    // The value that most rows of a column share, if there is one.
+    std::vector<Index> lead(at(d), 0);
+    for (Index i = 0; i < n; ++i)
+      for (Index j = 0; j < d; ++j) {
+        if (lead[at(j)] == 0) c_[j] = X(i, j);
+        lead[at(j)] += X(i, j) == c_[j] ? 1 : -1;
+      }
+    const auto most = static_cast<std::size_t>(static_cast<double>(n * d) * kFew);
+    start_.push_back(0);
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < d; ++j)
+        if (X(i, j) != c_[j]) entry_.push_back({j, X(i, j) - c_[j]});
+      start_.push_back(entry_.size());
+      if (entry_.size() > most) {  // dense after all
+        entry_.clear();
+        start_.clear();
+        return;
+      }
+    }
+  }
+
+  [[nodiscard]] Index rows() const { return X_.rows(); }
+  [[nodiscard]] Index cols() const { return X_.cols(); }
+
+  [[nodiscard]] Vector times(const Vector& w) const {
+    if (!sparse()) return X_ * w;
+    Vector z = Vector::Constant(rows(), c_.dot(w));
+    for (Index i = 0; i < rows(); ++i)
+      for (std::size_t e = start_[at(i)]; e < start_[at(i + 1)]; ++e)
+        z[i] += entry_[e].value * w[entry_[e].column];
+    return z;
+  }
+  [[nodiscard]] Vector transposed_times(const Vector& h) const {
+    if (!sparse()) return X_.transpose() * h;
+    Vector sum = h.sum() * c_;
+    for (Index i = 0; i < rows(); ++i)
+      for (std::size_t e = start_[at(i)]; e < start_[at(i + 1)]; ++e)
+        sum[entry_[e].column] += entry_[e].value * h[i];
+    return sum;
+  }
+
+  // sum_i slope_i x_i x_i^T for x = (these columns, 1).
+  [[nodiscard]] Square curvature(const std::vector<Index>& columns,
+                                 const Vector& slope) const {
+    return sparse() ? of_entries(columns, slope) : of_all(columns, slope);
+  }
+
+ private:
+  static constexpr double kFew = 0.2;
+  struct Entry {
+    Index column;
+    double value;
+  };
+  [[nodiscard]] bool sparse() const { return !start_.empty(); }
+
+  [[nodiscard]] Square of_all(const std::vector<Index>& columns,
+                              const Vector& slope) const {
+    const auto d = std::ssize(columns);
+    Square scaled(rows(), d + 1);
+    for (Index j = 0; j < d; ++j) scaled.col(j) = X_.col(columns[at(j)]);
+    scaled.col(d).setOnes();
+    scaled.array().colwise() *= slope.array().sqrt();
+    Square H = Square::Zero(d + 1, d + 1);
+    const int size = static_cast<int>(d + 1), n = static_cast<int>(rows());
+    const double one = 1, none = 0;
+    dsyrk_("L", "T", &size, &n, &one, scaled.data(), &n, &none, H.data(), &size);
+    H.triangularView<Eigen::StrictlyUpper>() = H.transpose();
+    return H;
+  }
+
+  // With x = c + z: sum z z^T + c (sum z)^T + (sum z) c^T + (sum 1) c c^T.
+  [[nodiscard]] Square of_entries(const std::vector<Index>& columns,
+                                  const Vector& slope) const {
+    const auto d = std::ssize(columns);
+    std::vector<Index> place(at(cols()), -1);
+    Vector c(d + 1), sums = Vector::Zero(d + 1);
+    for (Index j = 0; j < d; ++j) {
+      place[at(columns[at(j)])] = j;
+      c[j] = c_[columns[at(j)]];
+    }
+    c[d] = 1;
+    Square H = Square::Zero(d + 1, d + 1);
+    std::vector<Entry> row;
+    for (Index i = 0; i < rows(); ++i) {
+      row.clear();
+      for (std::size_t e = start_[at(i)]; e < start_[at(i + 1)]; ++e)
+        if (const Index j = place[at(entry_[e].column)]; j >= 0)
+          row.push_back({j, entry_[e].value});
+      for (const Entry& a : row) {
+        const double scaled = slope[i] * a.value;
+        sums[a.column] += scaled;
+        for (const Entry& b : row) H(b.column, a.column) += scaled * b.value;
+      }
+    }
+    H.noalias() += c * sums.transpose();
+    H.noalias() += (sums + slope.sum() * c) * c.transpose();
+    return H;
+  }
+
+  const Matrix& X_;
+  Vector c_;
+  std::vector<std::size_t> start_;  // of each row's entries of Z; empty: X is dense
+  std::vector<Entry> entry_;
+};
+
 struct NewtonState {
-  const Matrix& X;
+  const Columns& X;
   std::span<const std::int32_t> y;
   double penalty;
   Vector w, p, gradient;  // p: of label 1; gradient: of the loss by w
@@ -25,7 +138,7 @@ struct NewtonState {
 
   void evaluate() {
     const Index n = X.rows();
-    const Vector z = (X * w).array() + b;
+    const Vector z = X.times(w).array() + b;
     p.resize(n);
     Vector miss(n);
     double loss = 0;
@@ -36,7 +149,7 @@ struct NewtonState {
       p[i] = 1 / (1 + std::exp(-z[i]));
       miss[i] = p[i] - label;
     }
-    gradient = X.transpose() * miss / static_cast<double>(n);
+    gradient = X.transposed_times(miss) / static_cast<double>(n);
     intercept_gradient = miss.mean();
     objective = loss / static_cast<double>(n) + penalty * w.lpNorm<1>();
   }
@@ -56,8 +169,9 @@ struct NewtonState {
 
 double shrink(double x, double by) { return x > by ? x - by : x < -by ? x + by : 0; }
 
-// The weights that the model of one step may change: those that are not 0, and those that
-// the gradient pulls away from it. All others stay 0 until a later step.
+// The weights that the model of one step may change: those that are not 0, and
+// those that the gradient pulls away from it. All others stay 0 until a later
+// step.
 std::vector<Index> moving_weights(const NewtonState& s) {
   std::vector<Index> moving;
   for (Index j = 0; j < s.w.size(); ++j)
@@ -65,7 +179,8 @@ std::vector<Index> moving_weights(const NewtonState& s) {
   return moving;
 }
 
-// The quadratic model of the loss in the moving weights, and b as the last entry.
+// The quadratic model of the loss in the moving weights, and b as the last
+// entry.
 struct QuadraticModel {
   Square H;
   Vector now, g;  // g: its gradient at `now`, without the l1 term
@@ -74,11 +189,9 @@ struct QuadraticModel {
   QuadraticModel(const NewtonState& s, const std::vector<Index>& moving)
       : penalty(s.penalty) {
     const Index n = s.X.rows(), d = std::ssize(moving);
-    Square X(n, d);
     now.resize(d + 1);
     g.resize(d + 1);
     for (Index j = 0; j < d; ++j) {
-      X.col(j) = s.X.col(moving[at(j)]);
       now[j] = s.w[moving[at(j)]];
       g[j] = s.gradient[moving[at(j)]];
     }
@@ -86,15 +199,11 @@ struct QuadraticModel {
     g[d] = s.intercept_gradient;
     const Vector slope =
         (s.p.array() * (1 - s.p.array())).max(1e-9) / static_cast<double>(n);
-    const Square scaled = slope.asDiagonal() * X;
-    H.resize(d + 1, d + 1);
-    H.topLeftCorner(d, d).noalias() = X.transpose() * scaled;
-    H.col(d).head(d) = scaled.colwise().sum().transpose();
-    H.row(d).head(d) = H.col(d).head(d).transpose();
-    H(d, d) = slope.sum();
+    H = s.X.curvature(moving, slope);
   }
 
-  // One pass of coordinate descent; the largest change of a slope by one coordinate.
+  // One pass of coordinate descent; the largest change of a slope by one
+  // coordinate.
   double sweep() {
     const Index d = now.size() - 1;
     double moved = 0;
@@ -111,7 +220,8 @@ struct QuadraticModel {
     return moved;
   }
 
-  // To the minimum over the weights that are not 0, or up to the first that becomes 0.
+  // To the minimum over the weights that are not 0, or up to the first that
+  // becomes 0.
   void solve_support() {
     const Index d = now.size() - 1;
     std::vector<Index> support;
@@ -124,9 +234,13 @@ struct QuadraticModel {
       const Index j = support[at(k)];
       slope[k] = g[j] + (j == d ? 0 : std::copysign(penalty, now[j]));
     }
-    const Eigen::LLT<Square> factor(Square(H(support, support)));
-    if (factor.info() != Eigen::Success) return;
-    const Vector step = -factor.solve(slope);
+    Square factor(H(support, support));
+    Vector step = -slope;
+    const int rows = static_cast<int>(size), columns = 1;
+    int info = 0;
+    dpotrf_("L", &rows, factor.data(), &rows, &info);
+    if (info != 0) return;
+    dpotrs_("L", &rows, &columns, factor.data(), &rows, step.data(), &rows, &info);
     if (!step.allFinite()) return;
     double part = 1;
     Index first_zero = -1;
@@ -145,7 +259,8 @@ struct QuadraticModel {
   }
 };
 
-// The minimum of the quadratic model with the l1 term: w, then b as the last entry.
+// The minimum of the quadratic model with the l1 term: w, then b as the last
+// entry.
 Vector model_minimum(const NewtonState& s, double tolerance) {
   const std::vector<Index> moving = moving_weights(s);
   QuadraticModel model(s, moving);
@@ -171,7 +286,8 @@ SparseLogistic fit_sparse_logistic(const Matrix& X, std::span<const std::int32_t
   for (const std::int32_t label : y)
     require_option(label == 0 || label == 1, "sparse logistic", "label", label, "0 or 1");
   if (X.rows() == 0) throw Error(ErrorKind::bad_data, "sparse logistic: no rows");
-  NewtonState s{X, y, penalty, start.w, {}, {}, start.b};
+  const Columns columns(X);
+  NewtonState s{columns, y, penalty, start.w, {}, {}, start.b};
   if (s.w.size() == 0) s.w = Vector::Zero(X.cols());
   require_size("sparse logistic", "start", s.w.size(), X.cols());
   s.evaluate();

@@ -54,6 +54,7 @@ class BlockSums {
     Vector weight(block.rows);
     for (Index i = 0; i < block.rows; ++i) weight[i] = rows.weight_of(first + i);
     add_inputs(block, tape, weight, sums);
+    if (places_.size() == 1 && z.cols() > 1) return add_slopes(p, weight, sums);
     // Expected over labels: p_k times what label k would give. One output: both labels give
     // the same up to sign.
     Matrix h(z.rows(), z.cols());
@@ -95,6 +96,17 @@ class BlockSums {
            {scaled.data(), value.cols()}, {value.data(), value.cols()}, 1,
            {sums.data() + places_[l].a, value.cols()});
     }
+  }
+
+  // One layer: the labels' sum is diag(p) - p p^T. With 1,000 classes one product takes the
+  // place of 1,000.
+  void add_slopes(const Matrix& p, const Vector& weight, Vector& sums) const {
+    const Index width = p.cols();
+    Eigen::Map<Matrix> G(sums.data() + places_[0].g, width, width);
+    G.diagonal() += p.transpose() * weight;
+    const Matrix scaled = -(weight.asDiagonal() * p);
+    gemm(As::transposed, As::is, width, width, p.rows(), {scaled.data(), width},
+         {p.data(), width}, 1, {G.data(), width});
   }
 
   void add_outputs(const Tape& tape, const Matrix& h, Vector& sums) const {

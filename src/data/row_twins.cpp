@@ -1,7 +1,10 @@
 #include "fmd/data/row_twins.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "fmd/core/error.h"
 
@@ -43,7 +46,10 @@ void RowTwins::save(ByteWriter& out) const {
   out.put(static_cast<std::uint64_t>(keep_));
   out.put(static_cast<std::int32_t>(zeros_));
   out.put(static_cast<std::uint64_t>(count_.size()));
-  for (const auto& [hash, count] : count_) {
+  // By hash, so that equal counts are equal bytes.
+  std::vector<std::pair<std::uint64_t, Index>> sorted(count_.begin(), count_.end());
+  std::sort(sorted.begin(), sorted.end());
+  for (const auto& [hash, count] : sorted) {
     out.put(hash);
     out.put(count);
   }

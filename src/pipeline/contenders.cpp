@@ -18,13 +18,22 @@ AuditOptions coarse(AuditOptions options) {
   return options;
 }
 
-// Receipts hold only the usual measures.
-AuditReport audit_on(const Model& model, const Study& study, AuditOptions options,
-                     const Exec& exec, const MatchPlans* matches,
+using MadePairs = std::vector<std::optional<StudyPairs>>;
+
+// Receipts hold only the usual measures. pairs: of a model with the same backbone.
+AuditReport audit_on(const Model& model, const Study& study, const MadePairs& pairs,
+                     AuditOptions options, const Exec& exec, const MatchPlans* matches,
                      const FoldModels* folds = nullptr) {
   options.by_name = false;
-  const auto pairs = make_pairs(model, study, model.task, {}, exec);
   return audit_model(model, study, pairs, options, exec, matches, folds);
+}
+
+// With pairs of its own.
+AuditReport audit_alone(const Model& model, const Study& study, const AuditOptions& options,
+                        const Exec& exec, const MatchPlans* matches,
+                        const FoldModels* folds = nullptr) {
+  return audit_on(model, study, make_pairs(model, study, model.task, {}, exec), options,
+                  exec, matches, folds);
 }
 
 constexpr const char* kColumnAveraged = "column_averaged";
@@ -105,18 +114,26 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
   // Who is matched with whom depends on the features, which a repair does not change.
   const MatchPlans matches = make_matches(before, study, before.task, exec);
   std::vector<Contender> all;
-  all.push_back({"before", "before", audit_on(before, study, options, exec, &matches), ""});
+  const Index total = 2 + std::ssize(controls);
+  const auto next = [&] { exec.report("measuring", std::ssize(all), total); };
+  next();
+  // The repaired model may come from a file: it makes features of its own.
+  AuditReport repaired = audit_alone(after, study, options, exec, &matches, folds);
+  const MadePairs pairs = make_pairs(before, study, before.task, {}, exec);
   all.push_back(
-      {"repaired", "repaired", audit_on(after, study, options, exec, &matches, folds), ""});
+      {"before", "before", audit_on(before, study, pairs, options, exec, &matches), ""});
+  all.push_back({"repaired", "repaired", std::move(repaired), ""});
   for (const Control& control : controls) {
+    next();
     Contender contender{control.name, control.title, std::nullopt, control.reason};
     if (control.model) {
       if (control.model->backbone == before.backbone) {
-        contender.audit = audit_on(*control.model, study, coarse(options), exec, &matches);
+        contender.audit =
+            audit_on(*control.model, study, pairs, coarse(options), exec, &matches);
       } else {  // other inputs: the rows must be encoded again
         const Study own =
             make_study(*control.model, study.table, control.model->task, true, exec);
-        contender.audit = audit_on(*control.model, own, coarse(options), exec, nullptr);
+        contender.audit = audit_alone(*control.model, own, coarse(options), exec, nullptr);
       }
     }
     all.push_back(std::move(contender));

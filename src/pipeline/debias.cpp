@@ -152,13 +152,12 @@ struct DebiasRun::State {
       if (parts.test) report.predicted_test.resize(parts.repaired.size());
       return;
     }
-    for (std::size_t k = 0; k < parts.repaired.size(); ++k) {
-      report.predicted_holdout.push_back(predict(parts.problem.holdout.pairs[k]));
-      if (!parts.test) continue;
-      const auto pairs = make_pairs(original, *parts.test, original.task, {}, exec);
-      report.predicted_test.push_back(
-          predict(pairs[parts.repaired[k]].value().set(*parts.test)));
-    }
+    for (const PairSet& pairs : parts.problem.holdout.pairs)
+      report.predicted_holdout.push_back(predict(pairs));
+    if (!parts.test) return;
+    const auto pairs = make_pairs(original, *parts.test, original.task, {}, exec);
+    for (const std::size_t a : parts.repaired)
+      report.predicted_test.push_back(predict(pairs[a].value().set(*parts.test)));
   }
 };
 

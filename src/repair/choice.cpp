@@ -99,8 +99,22 @@ int choose(const std::vector<Candidate>& candidates, const RepairOptions& option
 
 namespace {
 
-// Networks take long to fit: so many places along their grid are cross-fitted at first.
+// Where fits take long, so many places along the grid are cross-fitted at first.
 constexpr std::size_t kFirstLambdas = 8;
+// Dense features of so many numbers in all pairs make them take long.
+constexpr Index kManyNumbers = 10'000'000;
+
+bool takes_long(const HeadProblem& problem, const RepairOptions& options) {
+  if (!problem.head->linear()) return true;
+  if (options.method != RepairMethod::solve || targets_group_gap(options) ||
+      repairs_matched(problem, options))
+    return false;
+  Index pairs = 0;
+  for (const PairSet& set : problem.edit.pairs) pairs += set.size();
+  Scratch scratch;
+  return pairs * problem.head->inputs() >= kManyNumbers &&
+         !problem.edit.rows.block(0, scratch).sparse();
+}
 
 // Positions that are spread evenly over `count` and hold both ends, and the one asked for.
 std::vector<std::size_t> spread(const std::vector<Candidate>& all,
@@ -131,7 +145,8 @@ class CrossFittedChoice {
         after_(whole_.all.size()) {}
 
   RepairChoice run() {
-    const bool refines = !problem_.head->linear() && whole_.all.size() > kFirstLambdas &&
+    const bool refines = takes_long(problem_, options_) &&
+                         whole_.all.size() > kFirstLambdas &&
                          std::isfinite(whole_.all[0].lambda);
     if (refines) {
       add(spread(whole_.all, options_));

@@ -15,7 +15,7 @@ constexpr double kLeastLambda = 0.03, kMostLambda = 1e5;
 // Each solve starts from the result for the neighbouring lambda, so a few steps are enough.
 constexpr int kSteps = 12;
 constexpr double kMinFall = 1e-3;
-constexpr Index kAdamSteps = 400, kAdamBatch = 256;
+constexpr Index kAdamSteps = 400, kAdamBatch = 256, kLeastEpochs = 4;
 
 std::vector<double> lambda_grid(const RepairOptions& options, const SharedFit& shared) {
   std::vector<double> grid;
@@ -67,7 +67,8 @@ SolveAdamOptions adam_options(std::span<const PairSet> sets) {
   Index pairs = 0;
   for (const PairSet& set : sets) pairs += set.size();
   const Index steps = std::max<Index>(1, (pairs + kAdamBatch - 1) / kAdamBatch);
-  const auto epochs = static_cast<int>(std::clamp<Index>(kAdamSteps / steps, 4, 200));
+  const auto epochs =
+      static_cast<int>(std::clamp<Index>(kAdamSteps / steps, kLeastEpochs, 200));
   return {.epochs = epochs, .batch = kAdamBatch, .learning_rate = 1e-3};
 }
 
@@ -77,7 +78,9 @@ Candidates network_candidates(const HeadProblem& problem, const RepairOptions& o
   how.max_iterations = kSteps;
   how.min_fall = kMinFall;
   const std::vector<PairSet>& sets = problem.edit.pairs;
-  const SolveAdamOptions adam = adam_options(sets);
+  SolveAdamOptions adam = adam_options(sets);
+  // Each solve goes on from its neighbour: a part of very many pairs is enough.
+  adam.max_steps = kAdamSteps / kLeastEpochs;
   const bool minibatches = by_adam(options);
   Candidates candidates;
   InverseSummary& s = candidates.solve;

@@ -28,6 +28,9 @@ class RowPairs {
   struct Scores {
     Vector p;   // per row
     Vector dp;  // per pair: p(c) - p(cbar)
+    // SharedPairs: the exact curvature of consistency, without 4 lambda. Of each row that
+    // of its logit; of each pair that of its difference, and of both.
+    Vector own, mixed, other;
   };
   // anchor * mean KL + lambda * mean |p(c) - p(cbar)|^2; adds its gradient.
   virtual double evaluate(const Vector& theta, double anchor, double lambda,

@@ -17,12 +17,14 @@ namespace {
 constexpr Index kMostKept = Index{1} << 25;
 // Where fewer pairs than these share a difference, there is nothing to gain.
 constexpr Index kLeastShared = 4;
-// So many matrices are summed at most: their size, not the rows, is what a sum costs.
+// So many matrices are summed at most: their size, not the rows, is what a sum
+// costs.
 constexpr Index kMostMatrices = 4;
 // A change of logit beyond this leaves nothing of the other class.
 constexpr double kMostLogit = 700;
 
-// p and 1 - p of a logit; p(z - dz) is up / (up + down exp(dz)), and nothing overflows.
+// p and 1 - p of a logit; p(z - dz) is up / (up + down exp(dz)), and nothing
+// overflows.
 struct Sides {
   double up, down, p, q;
   explicit Sides(double z) {
@@ -32,6 +34,21 @@ struct Sides {
     const double sum = 1 + e;
     p = up / sum;
     q = down / sum;
+  }
+};
+
+// The curvature of w |p(c) - p(cbar)|^2 / 2 by the logit z of c and the
+// difference dz, of one pair; own is added up. bent: 1 = with the second
+// derivatives, 0 = Gauss-Newton.
+struct PairCurvature {
+  double mixed, other;  // by z and dz, by dz twice
+  PairCurvature(double w, double p, double pbar, double sbar, double dp, double bent,
+                double& own) {
+    const double s = p * (1 - p), change = dp * (1 - p - pbar);  // s - sbar
+    const double tilt = bent * sbar * (1 - 2 * pbar) * dp;
+    own += w * (change * change + bent * s * (1 - 2 * p) * dp - tilt);
+    mixed = w * (sbar * change + tilt);
+    other = w * (sbar * sbar - tilt);
   }
 };
 
@@ -100,8 +117,8 @@ struct SharedPairs::Builder {
     return number;
   }
 
-  // The difference of each pair of a set; false where they are not sparse, exact as floats
-  // and few.
+  // The difference of each pair of a set; false where they are not sparse,
+  // exact as floats and few.
   bool read_set(const PairSet& set, const std::vector<Index>& to) {
     for (Index b = 0; b < block_count(set.size()); ++b) {
       const Delta delta = pair_delta(set, b);
@@ -161,8 +178,9 @@ Vector SharedPairs::dots(const Vector& v) const {
   return all;
 }
 
-// into += the vectors of all rows: body(i, bar) returns the slope of row i's logit and of
-// all of its p(cbar) together, and adds those of p(cbar) to bar, by difference.
+// into += the vectors of all rows: body(i, bar) returns the slope of row i's
+// logit and of all of its p(cbar) together, and adds those of p(cbar) to bar,
+// by difference.
 template <typename Body>
 double SharedPairs::sum(Vector& into, const Body& body) const {
   const Index size = inputs_ + 1, rows = row_.size();
@@ -196,7 +214,9 @@ double SharedPairs::evaluate(const Vector& theta, double anchor, double lambda,
     ratio_less_one[d] = std::expm1(held);
   }
   scores.p.resize(row_.size());
-  scores.dp.resize(of_.pairs());
+  scores.own.resize(row_.size());
+  for (Vector* of_pairs : {&scores.dp, &scores.mixed, &scores.other})
+    of_pairs->resize(of_.pairs());
   return sum(gradient, [&](Index i, double* bar, double& value) {
     const double moved = dot(row_.of(i), change);
     const Sides c(z0_[i] + moved);
@@ -207,19 +227,23 @@ double SharedPairs::evaluate(const Vector& theta, double anchor, double lambda,
       value += w * score.value;
       h = w * score.slope;
     }
-    double squares = 0, pulled = 0, slopes = 0;
+    double squares = 0, pulled = 0, slopes = 0, own = 0;
     for (Index k = of_.start[at(i)]; k < of_.start[at(i + 1)]; ++k) {
       const Index d = which_[at(k)];
       const double w = of_.weight[k], down = c.down * ratio[d];
       const double part = 1 / (c.up + down), pbar = c.up * part, qbar = down * part;
       const double dp = ratio_less_one[d] * pbar * c.q;
+      const double sbar = pbar * qbar, pull = w * dp, slope = pull * sbar;
+      const PairCurvature curvature(w, c.p, pbar, sbar, dp, 1, own);
       scores.dp[k] = dp;
-      const double pull = w * dp, slope = pull * pbar * qbar;
+      scores.mixed[k] = curvature.mixed;
+      scores.other[k] = curvature.other;
       squares += pull * dp;
       pulled += pull;
       slopes += slope;
       bar[d] -= 4 * lambda * slope;
     }
+    scores.own[i] = own;
     value += 2 * lambda * squares;
     return h + 4 * lambda * (pulled * c.p * c.q - slopes);
   });
@@ -229,29 +253,37 @@ double SharedPairs::evaluate(const Vector& theta, double anchor, double lambda,
 
 Vector SharedPairs::product(const Scores& scores, const Vector& v, double anchor,
                             double lambda, bool exact) const {
-  const Vector du = dots(v);
-  const double bent = exact ? 1 : 0;
+  const Vector du = 4 * lambda * dots(v);
   Vector result = Vector::Zero(inputs_ + 1);
   (void)sum(result, [&](Index i, double* bar, double&) {
-    const double u = dot(row_.of(i), v);
-    const double p = scores.p[i], s = p * (1 - p), r = s * u;
-    double both = anchor * of_.anchor[i] * r;
-    for (Index k = of_.start[at(i)]; k < of_.start[at(i + 1)]; ++k) {
+    const double u = dot(row_.of(i), v), pulled = 4 * lambda * u;
+    const double p = scores.p[i];
+    double both = anchor * of_.anchor[i] * p * (1 - p) * u;
+    const Index first = of_.start[at(i)], last = of_.start[at(i + 1)];
+    if (exact) {
+      both += scores.own[i] * pulled;
+      for (Index k = first; k < last; ++k) {
+        const Index d = which_[at(k)];
+        both += scores.mixed[k] * du[d];
+        bar[d] -= scores.mixed[k] * pulled + scores.other[k] * du[d];
+      }
+      return both;
+    }
+    double own = 0;
+    for (Index k = first; k < last; ++k) {
       const Index d = which_[at(k)];
       const double dp = scores.dp[k], pbar = p - dp, sbar = pbar * (1 - pbar);
-      const double rbar = sbar * (u - du[d]), fall = r - rbar;
-      const double w = 4 * lambda * of_.weight[k];
-      const double own = w * (s * fall + bent * r * (1 - 2 * p) * dp);
-      const double other = w * (sbar * fall + bent * rbar * (1 - 2 * pbar) * dp);
-      both += own - other;
-      bar[d] -= other;
+      const PairCurvature curvature(of_.weight[k], p, pbar, sbar, dp, 0, own);
+      both += curvature.mixed * du[d];
+      bar[d] -= curvature.mixed * pulled + curvature.other * du[d];
     }
-    return both;
+    return both + own * pulled;
   });
   return result;
 }
 
-// Lower triangles of both matrices, row after row. A row is made when its feature occurs.
+// Lower triangles of both matrices, row after row. A row is made when its
+// feature occurs.
 struct SharedPairs::Lower {
   struct Both {
     double hold, pull;

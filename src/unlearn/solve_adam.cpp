@@ -204,12 +204,61 @@ void validate(const Head& head, const SolveOptions& options, const SolveAdamOpti
   require_option(adam.batch >= 1, "solve", "batch", adam.batch, ">= 1");
   require_option(adam.learning_rate > 0 && std::isfinite(adam.learning_rate), "solve",
                  "learning_rate", adam.learning_rate, "> 0");
+  require_option(adam.max_steps >= 0, "solve", "max_steps", adam.max_steps, ">= 0");
   if (!options.gaps.empty())
     throw Error(ErrorKind::unsupported,
                 "solve: minibatches cannot minimise a gap of groups",
                 "use Levenberg-Marquardt: --optimizer lm");
   if (start.size() > 0) require_size("solve", "start", start.size(), head.parameters());
 }
+
+// Pairs on which J is evaluated: all, or those of every k-th unit.
+class JudgedPairs {
+ public:
+  explicit JudgedPairs(std::span<const PairSet> all) : sets_(all) {
+    Index pairs = 0;
+    for (const PairSet& set : all) pairs += set.size();
+    const Index every = (pairs + kMostJudged - 1) / kMostJudged;
+    if (every <= 1) return;
+    rows_.reserve(2 * all.size());
+    for (const PairSet& set : all) some_.push_back(some(set, every));
+    sets_ = some_;
+  }
+  JudgedPairs(const JudgedPairs&) = delete;
+  JudgedPairs& operator=(const JudgedPairs&) = delete;
+  [[nodiscard]] std::span<const PairSet> sets() const { return sets_; }
+
+ private:
+  static constexpr Index kMostJudged = 32'768;
+
+  PairSet some(const PairSet& all, Index every) {
+    PairSet set{.c = all.c,
+                .cbar = all.cbar,
+                .unit = {},
+                .weight = {},
+                .from = {},
+                .to = {},
+                .attribute = all.attribute};
+    std::vector<Index>&c = rows_.emplace_back(), &cbar = rows_.emplace_back();
+    Index place = -1;
+    for (Index i = 0; i < all.size(); ++i) {
+      const auto entry = static_cast<std::size_t>(i);
+      if (i == 0 || all.unit[entry] != all.unit[entry - 1]) ++place;
+      if (place % every != 0) continue;
+      c.push_back(all.c.row(i));
+      cbar.push_back(all.cbar.row(i));
+      set.unit.push_back(all.unit[entry]);
+      set.weight.push_back(all.weight[entry]);
+    }
+    set.c.subset = c;
+    set.cbar.subset = cbar;
+    return set;
+  }
+
+  std::span<const PairSet> sets_;
+  std::vector<PairSet> some_;
+  std::vector<std::vector<Index>> rows_;  // what some_ points into
+};
 
 double cosine(double done) { return (1 + std::cos(std::numbers::pi * done)) / 2; }
 
@@ -221,8 +270,9 @@ SolveResult solve_adam(const Head& head, const Vector& theta0, const Rows& rows,
                        const Exec& exec, const Vector& start) {
   require_solvable(head, theta0, rows, pairs, options);
   validate(head, options, adam, start);
+  const JudgedPairs judged(pairs);
   const auto objective = [&](const Vector& theta) {
-    return SolveProblem(head, theta0, rows, pairs, options, exec).at(theta);
+    return SolveProblem(head, theta0, rows, judged.sets(), options, exec).at(theta);
   };
   Vector theta = start.size() > 0 ? start : theta0;
   auto first = objective(theta);
@@ -243,9 +293,11 @@ SolveResult solve_adam(const Head& head, const Vector& theta0, const Rows& rows,
     }
     estimate.set_pairs(drawn);
     const Epoch order(rows, options.anchor > 0, drawn, adam.batch, exec.seed, epoch);
-    for (Index step = 0; step < order.steps(); ++step) {
+    const Index steps =
+        adam.max_steps > 0 ? std::min(order.steps(), adam.max_steps) : order.steps();
+    for (Index step = 0; step < steps; ++step) {
       const double done =
-          (epoch - 1 + static_cast<double>(step) / static_cast<double>(order.steps())) /
+          (epoch - 1 + static_cast<double>(step) / static_cast<double>(steps)) /
           adam.epochs;
       rule.step(estimate.gradient(theta, order.at(step)), adam.learning_rate * cosine(done),
                 theta);

@@ -1,5 +1,7 @@
 #include "fmd/baselines/sparse_logistic.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "baselines/golden.h"
@@ -56,6 +58,50 @@ TEST(SparseLogistic, WideProblemsMeetTheirConditions) {
     EXPECT_LE(found.violation, 1e-8) << C;
     EXPECT_NEAR((Vector(X * found.w) - up.back()).cwiseAbs().maxCoeff(), 0, 1e-4) << C;
     up.pop_back();
+  }
+}
+
+// Columns that are constant in most rows take a way of their own. The conditions of the
+// optimum are computed here from X itself, and dense columns give the same.
+TEST(SparseLogistic, OneHotColumnsMeetTheirConditions) {
+  const Index n = 400, groups = 3, categories = 12, d = groups * categories;
+  Rng rng(5, "one-hot");
+  Matrix X = Matrix::Zero(n, d);
+  std::vector<std::int32_t> y;
+  for (Index i = 0; i < n; ++i) {
+    double z = 0;
+    for (Index g = 0; g < groups; ++g) {
+      const Index c = static_cast<Index>(rng.below(categories));
+      X(i, g * categories + c) = 1;
+      z += c < 4 ? 0.8 : -0.4;
+    }
+    y.push_back(z + rng.normal() > 0 ? 1 : 0);
+  }
+  for (Index j = 0; j < d; ++j) {
+    X.col(j).array() -= X.col(j).mean();
+    X.col(j) /= X.col(j).norm() / std::sqrt(static_cast<double>(n));
+  }
+  Matrix wider(n, d + 2 * d);  // so many dense columns that all are taken as dense
+  wider << X, Matrix::Zero(n, 2 * d);
+  for (Index i = 0; i < n; ++i)
+    for (Index j = d; j < wider.cols(); ++j) wider(i, j) = 1e-9 * rng.normal();
+  for (const double penalty : {0.1, 0.02, 0.004}) {
+    const SparseLogistic found = fit_sparse_logistic(X, y, penalty, {}, 1e-9);
+    Vector miss = X * found.w;
+    for (Index i = 0; i < n; ++i)
+      miss[i] = 1 / (1 + std::exp(-miss[i] - found.b)) - y[static_cast<std::size_t>(i)];
+    const Vector g = X.transpose() * miss / static_cast<double>(n);
+    EXPECT_NEAR(miss.mean(), 0, 1e-8);
+    for (Index j = 0; j < d; ++j) {
+      const double w = found.w[j];
+      if (w == 0)
+        EXPECT_LE(std::abs(g[j]), penalty + 1e-8);
+      else
+        EXPECT_NEAR(g[j], w > 0 ? -penalty : penalty, 1e-8);
+    }
+    const SparseLogistic dense = fit_sparse_logistic(wider, y, penalty, {}, 1e-9);
+    EXPECT_NEAR(found.w.lpNorm<1>(), dense.w.lpNorm<1>(), 1e-4);
+    EXPECT_NEAR((X * found.w - wider * dense.w).cwiseAbs().maxCoeff(), 0, 1e-4);
   }
 }
 

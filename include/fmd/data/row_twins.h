@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
+#include <unordered_map>
 
 #include "fmd/core/bytes.h"
 #include "fmd/core/types.h"
@@ -33,7 +33,7 @@ class RowTwins {
 
   std::size_t keep_;
   int zeros_ = 0;  // number of zeros that kept hashes begin with
-  std::map<std::uint64_t, Index> count_;
+  std::unordered_map<std::uint64_t, Index> count_;
 };
 
 }  // namespace fmd

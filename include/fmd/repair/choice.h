@@ -54,8 +54,9 @@ void measure_candidates(const HeadProblem& problem, const RepairOptions& options
 
 // A repair: candidates are made, measured and one is chosen.
 struct RepairChoice {
-  // With folds, networks have only the candidates that were measured: at most 8 lambdas
-  // along the grid, and those around the choice.
+  // With folds, networks and heads on dense features with very many pairs have only the
+  // candidates that were measured: at most 8 lambdas along the grid, and those around the
+  // choice.
   Candidates candidates;
   int chosen = -1;
   std::vector<Vector> without_fold;  // the chosen setting, fitted without each fold

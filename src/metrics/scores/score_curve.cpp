@@ -461,9 +461,11 @@ double abroca(const ScoreRuns& u, const ScoreRuns& p) {
   const std::vector<RocPoint> first = roc(u), second = roc(p);
   if (first.empty() || second.empty()) return kUndefined;
   std::vector<double> grid;
+  grid.reserve(first.size() + second.size());
   for (const auto* curve : {&first, &second})
     for (const RocPoint& point : *curve) grid.push_back(point.x);
-  std::sort(grid.begin(), grid.end());
+  // x rises along a curve.
+  std::inplace_merge(grid.begin(), grid.begin() + std::ssize(first), grid.end());
   grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
 
   RocWalk along_u(first), along_p(second);

@@ -49,21 +49,40 @@ int compared(double x, double y) {
   return static_cast<int>(std::isnan(x)) - static_cast<int>(std::isnan(y));
 }
 
+// What rows are sorted by first, beside their number: sorting then reads one list.
+struct KeyedRow {
+  double key;
+  Index row;
+};
+
+template <typename Keys>
+std::vector<KeyedRow> with_keys(const Keys& keys) {
+  std::vector<KeyedRow> order(static_cast<std::size_t>(keys.size()));
+  for (Index i = 0; i < keys.size(); ++i) order[static_cast<std::size_t>(i)] = {keys[i], i};
+  return order;
+}
+
+Matrix rows_in(const std::vector<KeyedRow>& order, const Matrix& rows) {
+  Matrix sorted(rows.rows(), rows.cols());
+  for (Index i = 0; i < sorted.rows(); ++i)
+    sorted.row(i) = rows.row(order[static_cast<std::size_t>(i)].row);
+  return sorted;
+}
+
 // Rows in the order of their values, so that the replicates do not depend on the order of
 // the input. A value that differs in its last bit keeps its place among the others, so the
 // same rows are drawn.
 Matrix by_value(const Matrix& statistics) {
-  std::vector<Index> order(static_cast<std::size_t>(statistics.rows()));
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    for (Index j = 0; j < statistics.cols(); ++j)
-      if (const int c = compared(statistics(a, j), statistics(b, j)); c != 0) return c < 0;
+  if (statistics.cols() == 0) return statistics;
+  std::vector<KeyedRow> order = with_keys(statistics.col(0));
+  std::sort(order.begin(), order.end(), [&](const KeyedRow& a, const KeyedRow& b) {
+    if (const int c = compared(a.key, b.key); c != 0) return c < 0;
+    for (Index j = 1; j < statistics.cols(); ++j)
+      if (const int c = compared(statistics(a.row, j), statistics(b.row, j)); c != 0)
+        return c < 0;
     return false;
   });
-  Matrix sorted(statistics.rows(), statistics.cols());
-  for (Index i = 0; i < sorted.rows(); ++i)
-    sorted.row(i) = statistics.row(order[static_cast<std::size_t>(i)]);
-  return sorted;
+  return rows_in(order, statistics);
 }
 
 // sums (replicates of one batch x q) = counts x statistics, chunk after chunk.
@@ -110,13 +129,13 @@ Matrix drawn_sums(const Matrix& rows, Index one_by_one, const Moments* rest,
 }
 
 // How far each row is from the mean in its farthest column, in standard deviations.
-std::vector<double> distances(const Matrix& rows, const Moments& m) {
-  std::vector<double> far(static_cast<std::size_t>(rows.rows()), 0);
+Vector distances(const Matrix& rows, const Moments& m) {
+  Vector far = Vector::Zero(rows.rows());
   for (Index j = 0; j < rows.cols(); ++j) {
     if (m.covariance(j, j) <= 0) continue;
     const double scale = 1 / std::sqrt(m.covariance(j, j));
     for (Index i = 0; i < rows.rows(); ++i) {
-      double& own = far[static_cast<std::size_t>(i)];
+      double& own = far[i];
       own = std::max(own, std::abs(rows(i, j) - m.mean(j)) * scale);
     }
   }
@@ -125,17 +144,11 @@ std::vector<double> distances(const Matrix& rows, const Moments& m) {
 
 // The rows with the farthest first. Rows that are equally far keep their order.
 Matrix farthest_first(const Matrix& rows, const Moments& m) {
-  const std::vector<double> far = distances(rows, m);
-  std::vector<Index> order(far.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    const double x = far[static_cast<std::size_t>(a)], y = far[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
+  std::vector<KeyedRow> order = with_keys(distances(rows, m));
+  std::sort(order.begin(), order.end(), [](const KeyedRow& a, const KeyedRow& b) {
+    return a.key != b.key ? a.key > b.key : a.row < b.row;
   });
-  Matrix sorted(rows.rows(), rows.cols());
-  for (Index i = 0; i < sorted.rows(); ++i)
-    sorted.row(i) = rows.row(order[static_cast<std::size_t>(i)]);
-  return sorted;
+  return rows_in(order, rows);
 }
 
 // Draws the far rows one by one, as many as it takes to leave sums of the others that are
