@@ -10,6 +10,7 @@
 #include "fmd/core/output_files.h"
 #include "fmd/formats/model_file.h"
 #include "fmd/pipeline/audit_state.h"
+#include "fmd/pipeline/refits.h"
 #include "fmd/pipeline/scan.h"
 #include "fmd/pipeline/score_files.h"
 
@@ -20,7 +21,8 @@ struct AuditArgs {
   Common common;
   TaskOverrides flags;
   GroupsFile groups;
-  std::string model, data, scores, pair_scores, out, partial, survey, ledger;
+  std::string model, data, scores, pair_scores, out, partial, survey, ledger, train;
+  Index refits = 0;
   GateArgs gate;
   std::vector<std::string> metrics;
   AuditOptions options{.permutations = 1000};  // where they are shown
@@ -60,7 +62,8 @@ int run_scan(const AuditArgs& args) {
   ScanOptions options = args.scanned;
   const auto model = open_source(args, data, changes, session.exec());
   if (args.scores.empty()) options.task = changes;
-  const ScanReport report = scan(*model, data, options, session.exec());
+  ScanReport report = scan(*model, data, options, session.exec());
+  report.notes = session.notes();
   if (!args.out.empty()) {
     files.write(args.out,
                 gate.format == "screen" ? screen(sheet_of(report)) : to_json(report));
@@ -79,6 +82,10 @@ int run_part(const AuditArgs& args) {
     throw Error(ErrorKind::bad_option,
                 "audit: a part writes a state alone; fmd merge writes the report",
                 "leave -o, --format, --previous and --scan out");
+  }
+  if (args.options.round > 0) {
+    throw Error(ErrorKind::bad_option, "audit: a part holds exact counts",
+                "leave --round out");
   }
   if (args.survey.empty()) {
     throw Error(ErrorKind::bad_option, "audit: --partial needs the survey of all parts",
@@ -140,6 +147,9 @@ int run_audit(AuditArgs& args) {
       (!args.scores.empty() || args.scan || !args.partial.empty() || !args.survey.empty()))
     throw Error(ErrorKind::bad_option, "audit: --ledger needs MODEL and DATA, as a whole",
                 "leave --scores, --scan, --survey and --partial out");
+  if (args.refits > 0 && (part || args.scan || !args.scores.empty()))
+    throw Error(ErrorKind::bad_option, "audit: --refits needs MODEL and DATA, as a whole",
+                "leave --scores, --scan, --survey and --partial out");
   if (part) return run_part(args);
   if (args.scan) return run_scan(args);
   const GateArgs& gate = args.gate;
@@ -168,6 +178,10 @@ int run_audit(AuditArgs& args) {
   const auto looks = note_look(args.ledger, "audit", args.data, args.model, session.exec());
   AuditReport report = audit(*model, data, options, session.exec());
   report.ledger = looks;
+  if (args.refits > 0)
+    report.refits =
+        refits(*model, data_source(args.train, args.groups), data,
+               {.refits = args.refits, .audit = std::move(options)}, session.exec());
   report.shown = shown;
   report.notes = session.notes();
   const std::string& format = gate.format;
@@ -186,43 +200,67 @@ int run_audit(AuditArgs& args) {
 
 }  // namespace
 
+namespace {
+
+void add_figure_options(CLI::App& cmd, AuditArgs& args) {
+  {
+    const Topic topic(cmd, "Figures");
+    cmd.add_option("--metrics", args.metrics,
+                   "More rates and measures on the screen: all, or names separated by "
+                   "commas; --json always has them")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    for (const char* name : {"confidence", "replicates", "permutations", "weighted",
+                             "neighbours", "include_rows", "round"})
+      args.options_flags.add(cmd, name);
+    auto* train = cmd.add_option("--train", args.train,
+                                 "The rows that the model was trained on, for --refits");
+    cmd.add_option("--refits", args.refits,
+                   "Also show how figures vary with the training: train again on this many "
+                   "samples of its rows, e.g. 20")
+        ->check(CLI::Range(2, 10000))
+        ->needs(train);
+    add_guard(cmd, args.gate.guard);
+  }
+  const Topic topic(cmd, "Scan (--scan)");
+  args.scanned_flags.add(cmd, "columns")->delimiter(',');
+  for (const char* name : {"adjust", "top"}) args.scanned_flags.add(cmd, name);
+}
+
+void add_part_options(CLI::App& cmd, AuditArgs& args) {
+  {
+    const Topic topic(cmd, "Scores of another program");
+    cmd.add_option(
+        "--scores", args.scores,
+        "Instead of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
+    cmd.add_option("--pair-scores", args.pair_scores,
+                   "Scores of the rows that `fmd pairs` made (columns kept, p added)");
+  }
+  const Topic topic(cmd, "Audits in parts");
+  cmd.add_option("--survey", args.survey,
+                 "Write which values the attributes have in DATA, a part of all rows; with "
+                 "--partial: the merged survey of all parts");
+  cmd.add_option("--partial", args.partial,
+                 "Count DATA, a part of all rows, and write the count; fmd merge finishes");
+}
+
+}  // namespace
+
 void add_audit(CLI::App& app) {
   auto args = std::make_shared<AuditArgs>();
-  FieldFlags& flags = args->options_flags;
   auto* cmd =
       app.add_subcommand("audit", "Measure bias per attribute, with intervals and limits");
   cmd->add_option("model", args->model, "Model file");
   cmd->add_option("data", args->data,
                   "CSV (also .gz), NPY or Parquet file, or data:NAME; labels are optional");
-  cmd->add_option(
-      "--scores", args->scores,
-      "Instead of MODEL and DATA: a CSV with p (or p_<class>), label and attributes");
-  cmd->add_option("--pair-scores", args->pair_scores,
-                  "Scores of the rows that `fmd pairs` made (columns kept, p added)");
-  add_gate_options(*cmd, args->gate);
   cmd->add_flag(
       "--scan", args->scan,
       "Compare the groups of every column with few values, and of any two such columns");
-  args->scanned_flags.add(*cmd, "columns")->delimiter(',');
-  for (const char* name : {"adjust", "top"}) args->scanned_flags.add(*cmd, name);
-  cmd->add_option("--metrics", args->metrics,
-                  "More rates and measures on the screen: all, or names separated by "
-                  "commas; --json always has them")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  flags.add(*cmd, "weighted");
   cmd->add_option("-o,--out", args->out, "Also write the JSON (or --format) here");
-  for (const char* name : {"replicates", "permutations", "confidence", "intervals",
-                           "neighbours", "include_rows"})
-    flags.add(*cmd, name);
-  cmd->add_option(
-      "--survey", args->survey,
-      "Write which values the attributes have in DATA, a part of all rows; with "
-      "--partial: the merged survey of all parts");
-  cmd->add_option(
-      "--partial", args->partial,
-      "Count DATA, a part of all rows, and write the count; fmd merge finishes");
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
+  add_gate_options(*cmd, args->gate);
+  add_figure_options(*cmd, *args);
+  add_part_options(*cmd, *args);
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);

@@ -244,6 +244,7 @@ void add_groups_options(CLI::App& command, GroupsFile& groups) {
 }
 
 void add_inputs_options(CLI::App& command, Common& common) {
+  const Topic topic(command, "Images and files of models");
   command.add_option("--images", common.images,
                      "Folder or tar file with the images that a column of DATA names");
   command.add_option("--pair-images", common.pair_images,
@@ -277,6 +278,7 @@ InputFiles input_files(const Common& common) {
 }
 
 void add_ledger_option(CLI::App& command, std::string& ledger) {
+  const Topic topic(command, "Records");
   command.add_option("--ledger", ledger,
                      "A file that counts how often these rows were looked at; a line is "
                      "added");
@@ -296,6 +298,7 @@ std::optional<LedgerCount> note_look(const std::string& ledger, const std::strin
 }
 
 void add_rows_option(CLI::App& command, Common& common) {
+  const Topic topic(command, "Images and files of models");
   command.add_option("--training-rows", common.training_rows,
                      "The file of training rows, where it is not MODEL.rows");
 }

@@ -94,10 +94,10 @@ int run_compare(const CompareArgs& args) {
   options.checkpoints = checkpoint_folder(args);
   if (!args.train.empty()) options.train = data_source(args.train, args.groups);
   const DataSource data = data_source(args.data, args.groups);
-  const CompareReport report =
-      args.model.empty()
-          ? compare(data, options, session.exec())
-          : compare(*open_file(args.common, args.model), data, options, session.exec());
+  CompareReport report = args.model.empty() ? compare(data, options, session.exec())
+                                            : compare(*open_file(args.common, args.model),
+                                                      data, options, session.exec());
+  report.notes = session.notes();
   fmt::print(stderr, "{}", warning_lines(report.columns));
   const RunNote note{.date = now_utc(),
                      .seconds = session.seconds(),
@@ -120,6 +120,26 @@ Examples
   fmd compare data:adult --attribute sex --methods plain-network,lff,sensei --checkpoints state
   fmd compare repair.csv --model income.safetensors --train train.csv)";
 
+void add_more_options(CLI::App& cmd, CompareArgs& args) {
+  {
+    const Topic topic(cmd, "Rule and parts");
+    for (const char* name : {"measure", "parts"}) args.options_flags.add(cmd, name);
+    cmd.add_option("--split-out", args.split_out,
+                   "Where to write which part each row is in");
+  }
+  const Topic topic(cmd, "Other programs and networks");
+  cmd.add_option("--with-scores", args.scores,
+                 "NAME=FILE: scores of another program; may be repeated")
+      ->allow_extra_args(false);
+  cmd.add_option("--with-pair-scores", args.pair_scores,
+                 "NAME=FILE: that program's scores of the rows that fmd pairs made, for "
+                 "the flip gap")
+      ->allow_extra_args(false);
+  cmd.add_option("--checkpoints", args.checkpoints,
+                 "Folder where methods that train networks leave their state: a run that "
+                 "was stopped goes on");
+}
+
 }  // namespace
 
 void add_compare(CLI::App& app) {
@@ -132,22 +152,11 @@ void add_compare(CLI::App& app) {
       "--model", args->model,
       "Compare repairs of this model; without --model, one is trained on a part of DATA");
   cmd->add_option("--train", args->train, "Rows that --model was trained on");
-  for (const char* name : {"methods", "measure", "target", "max_accuracy_loss", "parts"})
+  for (const char* name : {"methods", "target", "max_accuracy_loss"})
     args->options_flags.add(*cmd, name);
-  cmd->add_option("--with-scores", args->scores,
-                  "NAME=FILE: scores of another program; may be repeated")
-      ->allow_extra_args(false);
-  cmd->add_option("--with-pair-scores", args->pair_scores,
-                  "NAME=FILE: that program's scores of the rows that fmd pairs made, for "
-                  "the flip gap")
-      ->allow_extra_args(false);
-  cmd->add_option("--split-out", args->split_out,
-                  "Where to write which part each row is in");
-  cmd->add_option("--checkpoints", args->checkpoints,
-                  "Folder where methods that train networks leave their state: a run that "
-                  "was stopped goes on");
   cmd->add_option("-o,--out", args->out, "Where to write the JSON report");
   cmd->add_flag("--force", args->force, "Replace files that exist");
+  add_more_options(*cmd, *args);
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);

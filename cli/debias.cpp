@@ -72,7 +72,9 @@ int run_debias(const DebiasArgs& args) {
   }
   if (args.options.best_effort) return 0;  // the rule is not insisted on
   if (report.on_test == Verdict::fail) return 1;
-  return report.budget == Budget::not_proven ? 3 : 0;
+  const bool reused = report.test_seen && report.on_test == Verdict::unclear;
+  const bool hollow = !report.mirrors_left.empty();
+  return report.budget == Budget::not_proven || reused || hollow ? 3 : 0;
 }
 
 constexpr const char* kDebiasFooter = R"(
@@ -80,7 +82,7 @@ The edit is computed from all of DATA. The choice among the candidates is made b
 each fifth of DATA judges what is computed from the rest. The accuracy may fall by
 --max-accuracy-loss at most, with a chance of --risk to be wrong. When DATA is too small to prove
 that, the candidate whose measured loss keeps the budget is written, the screen says "budget not
-proven", and the exit code is 3. --test is used for the report only; a rule that is missed there
+proven", and the exit code is 3; so do rows that were used in training. --test is used for the report only; a rule that is missed there
 gives exit code 1. With --best-effort a file that is written always gives exit code 0. --attribute
 names the attributes to repair. When it is left out, every attribute that the model reads is
 repaired. The task's other attributes are measured too. When no candidate meets the rule, nothing is
@@ -105,20 +107,28 @@ void add_files(CLI::App& cmd, DebiasArgs& args) {
                  "Training rows: for the curvature, for remove and replace, and for the "
                  "control that is retrained without the column");
   cmd.add_option("--test", args.test, "Rows that are used for the report only");
-  cmd.add_option("--holdout", args.holdout,
-                 "Rows to choose the candidate on, instead of cross-fitting");
-  cmd.add_option("--sign", args.sign,
-                 "Sign the receipt with this SSH key: OUT.receipt.json.sig (needs "
-                 "ssh-keygen)");
   cmd.add_flag("--force", args.force, "Replace OUT and its receipt if they exist");
 }
 
-void add_options(CLI::App& cmd, FieldFlags& flags) {
+void add_options(CLI::App& cmd, DebiasArgs& args) {
+  FieldFlags& flags = args.options_flags;
   CLI::Option* target = flags.add(cmd, "target");
   flags.add(cmd, "max_accuracy_loss")->excludes(target);
-  for (const char* name : {"may_use_attribute", "risk", "strict", "folds", "at",
-                           "best_effort", "keep_rate", "replicates"})
-    flags.add(cmd, name);
+  {
+    const Topic topic(cmd, "Choice");
+    cmd.add_option("--holdout", args.holdout,
+                   "Rows to choose the candidate on, instead of cross-fitting");
+    for (const char* name : {"risk", "strict", "folds", "at", "best_effort",
+                             "may_use_attribute", "keep_rate", "replicates"})
+      flags.add(cmd, name);
+  }
+  {
+    const Topic topic(cmd, "Records");
+    cmd.add_option("--sign", args.sign,
+                   "Sign the receipt with this SSH key: OUT.receipt.json.sig (needs "
+                   "ssh-keygen)");
+    add_ledger_option(cmd, args.ledger);
+  }
   {
     const Topic topic(cmd, "Method solve");
     for (const char* name : {"points", "anchor", "fit", "mu", "optimizer", "gaps"})
@@ -141,12 +151,11 @@ void add_debias(CLI::App& app) {
                   "Networks: how many top layers are changed (a number or all); the layers "
                   "below stay fixed")
       ->capture_default_str();
-  add_options(*cmd, args->options_flags);
+  add_options(*cmd, *args);
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);
   add_rows_option(*cmd, args->common);
-  add_ledger_option(*cmd, args->ledger);
   add_common(*cmd, args->common);
   cmd->footer(kDebiasFooter);
   on_run(*cmd, [args] { return run_debias(*args); });

@@ -71,7 +71,9 @@ int run_explain(const ExplainArgs& args) {
     say(fmt::format("fmd: warning: {} of the {} rows of {} are not known from training",
                     report.train_rows - report.known, report.train_rows, report.train));
   if (args.common.json) {
-    print(to_json(report));
+    ExplainReport noted = report;
+    noted.notes = session.notes();
+    print(to_json(noted));
     return 0;
   }
   print(screen(sheet_of(report)));
@@ -99,21 +101,27 @@ void add_explain(CLI::App& app) {
   flags.add(*cmd, "measures");
   cmd->add_option("-o,--out", args->out,
                   "Where to write the change of every training row, as CSV");
-  cmd->add_option("--sheet", args->sheet,
-                  "Models of images: a PNG file of the most harmful and helpful images");
-  cmd->add_option("--sheet-images", args->sheet_count, "How many of each")
-      ->check(CLI::Range(Index{1}, Index{1000}))
-      ->capture_default_str();
   flags.add(*cmd, "check")->type_name("K");
   cmd->add_option("--layers", args->layers,
                   "Networks: how many top layers are explained (a number or all); the "
                   "layers below stay fixed")
       ->capture_default_str();
-  for (const char* name :
-       {"hessian", "solver", "damping", "tolerance", "eta", "lambda", "cache", "spill"})
-    flags.add(*cmd, name);
   cmd->add_flag("--force", args->force, "Replace OUT if it exists");
-  add_guard(*cmd, args->guard);
+  {
+    const Topic topic(*cmd, "How it is computed");
+    for (const char* name :
+         {"hessian", "solver", "damping", "tolerance", "eta", "lambda", "cache", "spill"})
+      flags.add(*cmd, name);
+  }
+  {
+    const Topic topic(*cmd, "Output");
+    cmd->add_option("--sheet", args->sheet,
+                    "Models of images: a PNG file of the most harmful and helpful images");
+    cmd->add_option("--sheet-images", args->sheet_count, "How many of each")
+        ->check(CLI::Range(Index{1}, Index{1000}))
+        ->capture_default_str();
+    add_guard(*cmd, args->guard);
+  }
   add_groups_options(*cmd, args->groups);
   add_task_options(*cmd, args->flags);
   add_inputs_options(*cmd, args->common);

@@ -28,6 +28,12 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
                   "most the value; ratios and accuracies (selection_ratio=.8) at least")
       ->allow_extra_args(false);
   command
+      .add_option("--format", args.format,
+                  "Format of the file with -o, otherwise of stdout: screen, json, csv, "
+                  "markdown or junit")
+      ->check(CLI::IsMember({"screen", "json", "csv", "markdown", "junit"}));
+  const Topic topic(command, "Limits and earlier audits");
+  command
       .add_option("--on-unclear", args.on_unclear,
                   "What to do when there is not enough evidence: exit-3, fail, pass")
       ->check(CLI::IsMember({"exit-3", "fail", "pass"}))
@@ -37,11 +43,6 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
                   "Let limits pass beside these warnings, by name: copied_rows,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command
-      .add_option("--format", args.format,
-                  "Format of the file with -o, otherwise of stdout: screen, json, csv, "
-                  "markdown or junit")
-      ->check(CLI::IsMember({"screen", "json", "csv", "markdown", "junit"}));
   command.add_option("--previous", args.previous,
                      "A previous audit.json; the audit shows what changed since then");
   command.add_option(
@@ -52,7 +53,6 @@ void add_gate_options(CLI::App& command, GateArgs& args) {
   command.add_option("--fail-under", args.fail_under)->allow_extra_args(false)->group("");
   command.add_option("--baseline", args.previous)->group("");
   command.add_option("--baseline-model", args.previous_model)->group("");
-  add_guard(command, args.guard);
   command.add_flag("--fail-on-worse", args.fail_on_worse,
                    "Exit 1 when the whole interval of a change is on the worse side");
 }
@@ -94,9 +94,11 @@ int exit_for(const AuditReport& report, const GateArgs& args) {
   for (const AuditWarning& warning : report.warnings)
     if (!warning.allowed) return 3;
   if (args.on_unclear == "exit-3") return 3;
-  // A limit that cannot be judged at all stays unclear: no option changes that.
+  // A limit that cannot be judged at all, or that can never pass (too few rows, a mirror
+  // that is left), stays unclear: no option changes that.
   for (const LimitResult& limit : report.limits)
-    if (limit.verdict == Verdict::unclear && limit.lines.empty()) return 3;
+    if (limit.verdict == Verdict::unclear && (limit.lines.empty() || !limit.reason.empty()))
+      return 3;
   return 0;
 }
 

@@ -142,7 +142,7 @@ def wilson(k, n):
         return [None, None]
     z, p = 1.959964, k / n
     centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return [(centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)]
+    return [max(0, (centre - half) / (1 + z * z / n)), min(1, (centre + half) / (1 + z * z / n))]
 
 
 def share(runs):

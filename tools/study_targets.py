@@ -40,7 +40,7 @@ MEASURES = {"demographic_parity": (DemographicParity, "demographic_parity"),
             "equal_opportunity": (TruePositiveRateParity, "true_positive_rate_parity"),
             "equalized_odds": (EqualizedOdds, "equalized_odds")}
 TARGET = 0.05
-FEWEST = 100  # rows of a group that is compared, as in fmd
+FEWEST = {"german": 50}  # rows of a group that is compared (--min-group); 100 elsewhere, as in fmd
 
 
 def cpu():
@@ -48,9 +48,9 @@ def cpu():
     return t.user + t.system + t.children_user + t.children_system
 
 
-def gap(measure, yes, label, group):
-    """The widest difference between groups of at least FEWEST rows; yes: probability of the favourable answer."""
-    large = [g for g in sorted(set(group)) if (group == g).sum() >= FEWEST]
+def gap(measure, yes, label, group, fewest):
+    """The widest difference between groups of at least `fewest` rows; yes: probability of the favourable answer."""
+    large = [g for g in sorted(set(group)) if (group == g).sum() >= fewest]
 
     def widest(rows):
         means = [yes[rows & (group == g)].mean() for g in large if (rows & (group == g)).any()]
@@ -89,6 +89,7 @@ class Study:
         label, positive, favourable, attributes, *sizes = TABLES[name]
         file = self.work / f"{name}-all" / "all.csv"
         if not file.exists():
+            file.parent.mkdir(exist_ok=True)
             self.fmd("split", f"data:{name}", "--parts", "all=1", "-o", file.parent, "--force")
         with open(file, newline="") as f:
             head, *rows = csv.reader(f)
@@ -115,13 +116,13 @@ class Study:
         X = pd.DataFrame(StandardScaler().fit(X.loc["train"]).transform(X), index=X.index, columns=X.columns)
         model = self.work / f"{name}.safetensors"
         self.fmd("train", parts["train"], "--label", label, "--positive", positive, "--favorable", favourable,
-                 *sum((["--attribute", a] for a in attributes), []), "-o", model, "--force")
+                 *sum((["--attribute", a] for a in attributes), []), "--min-group", FEWEST.get(name, 100), "-o", model, "--force")
         for attribute in attributes:
             for measure in MEASURES:
                 self.cell(name, attribute, measure, parts, frames, X, y, model, favourable)
 
     def cell(self, name, attribute, measure, parts, frames, X, y, model, favourable):
-        ours = None
+        ours, fewest = None, FEWEST.get(name, 100)
         group = {part: frames[part][attribute].to_numpy() for part in frames}
         label = {part: y.loc[part].to_numpy() for part in frames}
         for rival in ("ExponentiatedGradient", "ThresholdOptimizer"):
@@ -130,7 +131,7 @@ class Study:
             yes, seconds = self.rival(rival, measure, X, y, frames, attribute)
             if ours is None:
                 ours = self.ours(name, attribute, measure, parts, model)
-            reached = gap(measure, yes["data"], label["data"], group["data"])
+            reached = gap(measure, yes["data"], label["data"], group["data"], fewest)
             points = [p for p in ours["points"] if p["measures"][attribute][measure]["value"] is not None]
             fit = [p for p in points if p["measures"][attribute][measure]["value"] <= max(reached, ours["least"])]
             point = max(fit, key=lambda p: p["accuracy"]["value"])
@@ -148,8 +149,8 @@ class Study:
                        "accuracy_rival": float(right.mean()),
                        "difference": [float(change.mean()), float(change.mean() - 1.96 * error),
                                       float(change.mean() + 1.96 * error)],
-                       "gap_fmd": float(gap(measure, mine, truth, group["test"])),
-                       "gap_rival": float(gap(measure, p, truth, group["test"])), "gap_on_data": float(reached),
+                       "gap_fmd": float(gap(measure, mine, truth, group["test"], fewest)),
+                       "gap_rival": float(gap(measure, p, truth, group["test"], fewest)), "gap_on_data": float(reached),
                        "cpu_fmd": ours["cpu"], "cpu_rival": seconds, "lambda": point["lambda"], "gamma": point["gamma"]})
 
     def ours(self, name, attribute, measure, parts, model):

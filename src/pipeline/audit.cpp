@@ -139,7 +139,8 @@ AuditReport audit_whole(const Model& model, StudyStream& stream, double threshol
 }
 
 // The threshold that the model decides at; undefined where it has no task of its own.
-double threshold_of(const ModelSource& source) {
+double threshold_of(const ModelSource& source, const AuditOptions& options) {
+  if (options.model_threshold) return *options.model_threshold;
   const Task& task = source.model().task;
   return task.label.empty() ? kUndefined : task.threshold;
 }
@@ -153,6 +154,14 @@ Model audited_model(const ModelSource& source, const DataSource& data,
   }
   require_limits(model.task);
   require_warnings(options.allow);
+  const bool matches = std::any_of(
+      model.task.attributes.begin(), model.task.attributes.end(),
+      [](const AttributeSpec& spec) { return spec.pairs.starts_with("match"); });
+  if (options.round > 0 &&
+      (matches || options.previous || options.previous_model != nullptr))
+    throw Error(ErrorKind::bad_option,
+                "audit: matched pairs and an earlier audit are not rounded",
+                "leave --round out, or --pairs match, --previous and --previous-model");
   if (options.weighted) require_weight(model.task);
   return model;
 }
@@ -200,11 +209,9 @@ std::vector<OptionField> fields(AuditOptions& o) {
        .help = "Bootstrap replicates",
        .least = 50,
        .most = 1000000},
+      // No flag: audits of earlier versions that chose bca are verified with it.
       {.name = "intervals",
-       .value = named(o.intervals, kIntervalNames, "audit", "intervals"),
-       .flag = "--intervals",
-       .help = "Kind of bootstrap intervals: percentile, or bca (corrected for bias and "
-               "skewness)"},
+       .value = named(o.intervals, kIntervalNames, "audit", "intervals")},
       {.name = "permutations",
        .value = &o.permutations,
        .flag = "--permutations",
@@ -221,6 +228,14 @@ std::vector<OptionField> fields(AuditOptions& o) {
        .value = &o.include_rows,
        .flag = "--include-rows",
        .help = "Show groups of fewer than 10 rows; without this option they are masked"},
+      {.name = "round",
+       .value = &o.round,
+       .flag = "--round",
+       .help = "Show counts as multiples of this, and figures with 2 decimals: for reports "
+               "that are published more than once",
+       .least = 2,
+       .most = 1000,
+       .shows_default = false},
       {.name = "neighbours",
        .value = &o.neighbours,
        .flag = "--neighbours",
@@ -265,7 +280,8 @@ AuditState audit_part(const ModelSource& source, const DataSource& data,
   }
   StudyStream stream(model, model.task, data,
                      {.weights = options.weighted, .attributes = &attributes}, exec);
-  AuditState state = count_blocks(model, stream, threshold_of(source), options, exec);
+  AuditState state =
+      count_blocks(model, stream, threshold_of(source, options), options, exec);
   const ModelName name = name_of(source);
   state.model_ = name.name;
   state.model_sha256_ = name.sha256;
@@ -288,7 +304,7 @@ AuditReport audit(const ModelSource& source, const DataSource& data,
   const bool whole = looks_across(model.task, options);
   StudyStream stream(model, model.task, data, {.weights = options.weighted, .whole = whole},
                      exec);
-  const double threshold = threshold_of(source);
+  const double threshold = threshold_of(source, options);
   AuditReport report =
       whole ? audit_whole(model, stream, threshold, options, exec)
             : count_blocks(model, stream, threshold, options, exec).report(exec);
@@ -297,6 +313,7 @@ AuditReport audit(const ModelSource& source, const DataSource& data,
   report.model_sha256 = name.sha256;
   report.data = data.name();
   report.data_sha256 = data.sha256();
+  report.round = options.round;
   if (options.previous && !report.since_previous)
     report.since_previous =
         compare_audits(*options.previous, parse_audit(to_json(report), "this audit"));

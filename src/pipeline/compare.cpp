@@ -425,9 +425,13 @@ std::vector<OptionField> fields(CompareOptions& o) {
                "equal_opportunity or equalized_odds",
        .shows_default = false},
       {.name = "target",
-       .value = TextField{
-           .get = [&o] { return o.target ? to_string(*o.target) : ""; },
-           .set = [&o](const std::string& text) { o.target = parse_limit(text); }},
+       .value = TextField{.get = [&o] { return o.target ? to_string(*o.target) : ""; },
+                          .set =
+                              [&o](const std::string& text) {
+                                o.target = parse_limit(text);
+                                o.target->measure =
+                                    measure_named(o.target->measure, "target " + text);
+                              }},
        .flag = "--target",
        .help = "In place of the budget: the most accurate setting whose measure is within "
                "this, e.g. demographic_parity=.05",

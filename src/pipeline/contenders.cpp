@@ -146,6 +146,7 @@ std::vector<DroppedColumn> dropped_columns(const std::vector<Control>& controls,
                                            const Model& before, const Study& study,
                                            const Scored& after,
                                            const std::vector<std::string>& repaired,
+                                           const std::string& measure,
                                            const AuditOptions& options, const Exec& exec) {
   std::vector<DroppedColumn> dropped;
   for (std::size_t k = 0; k < controls.size(); ++k) {
@@ -168,8 +169,21 @@ std::vector<DroppedColumn> dropped_columns(const std::vector<Control>& controls,
         const AttributeAudit* audit = contender.audit->find(repaired[a]);
         return audit == nullptr || !audit->flip ? Interval{} : audit->flip->co;
       };
+      const auto widest = [&](const Contender& contender) {
+        const AttributeAudit* audit = contender.audit->find(repaired[a]);
+        const GroupMeasure* of_groups =
+            audit == nullptr ? nullptr : audit->groups.find(measure);
+        if (of_groups == nullptr) return Interval{};
+        return of_groups->widest.difference.defined() ? of_groups->widest.difference
+                                                      : of_groups->value;
+      };
       DroppedColumn now =
           dropped_column(control.name, retrains, accuracy, gap(all[2 + k]), gap(all[1]));
+      // Where the repair was made for a gap between groups, that counts too.
+      if (const Interval other = widest(all[2 + k]); other.defined())
+        now.as_well =
+            now.as_well &&
+            dropped_column(control.name, retrains, accuracy, other, widest(all[1])).as_well;
       now.as_well = now.as_well && (a == 0 || one.as_well);  // every attribute
       one = std::move(now);
     }

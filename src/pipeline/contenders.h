@@ -31,7 +31,7 @@ struct Control {
 [[nodiscard]] std::vector<DroppedColumn> dropped_columns(
     const std::vector<Control>& controls, const std::vector<Contender>& all,
     const Model& before, const Study& study, const Scored& after,
-    const std::vector<std::string>& repaired, const AuditOptions& options,
-    const Exec& exec);
+    const std::vector<std::string>& repaired, const std::string& measure,
+    const AuditOptions& options, const Exec& exec);
 
 }  // namespace fmd::internal

@@ -1,6 +1,8 @@
 #include "fmd/pipeline/debias.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/clock.h"
 #include "fmd/core/blas.h"
@@ -13,6 +15,7 @@
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
 #include "pipeline/moved.h"
+#include "pipeline/proxies.h"
 #include "pipeline/repair_cut.h"
 #include "pipeline/repair_parts.h"
 #include "pipeline/save_debias.h"
@@ -52,6 +55,9 @@ std::string file_name(const ModelSource& source) {
 
 struct DebiasRun::State {
   DebiasOptions options;
+  // What is said on the way is kept for the receipt, and said as before.
+  std::vector<std::string> said;
+  std::function<void(const std::string&)> note;
   Exec exec;
   std::string model_name;
   GroupsFile groups;
@@ -67,7 +73,11 @@ struct DebiasRun::State {
   State(const ModelSource& source, const DataSource& data, DebiasOptions wanted,
         const Exec& how)
       : options(std::move(wanted)),
-        exec(how),
+        note([this, how](const std::string& text) {
+          if (std::find(said.begin(), said.end(), text) == said.end()) said.push_back(text);
+          how.note(text);
+        }),
+        exec(noting(how, note)),
         model_name(file_name(source)),
         groups(data.groups()),
         whole(model_to_repair(source, data, options, exec)),
@@ -78,6 +88,11 @@ struct DebiasRun::State {
                             {options.audit.confidence, options.audit.replicates}, exec);
     chosen = choices.chosen;
     model = chosen < 0 ? whole : with_repaired(whole, options, choice().theta);
+  }
+
+  static Exec noting(Exec how, const std::function<void(const std::string&)>& note) {
+    how.notes = &note;
+    return how;
   }
 
   [[nodiscard]] const Candidate& choice() const {
@@ -120,6 +135,7 @@ struct DebiasRun::State {
     report.method = to_string(options.method);
     const bool matched = repairs_matched(parts.problem, options);
     report.rule = rule_in_words(options, matched);
+    if (judges_worst_pair()) report.rule += " for the worst pair of values";
     report.measure = chosen_measure(options, matched);
     report.candidates = candidates.all;
     report.chosen = chosen;
@@ -130,7 +146,17 @@ struct DebiasRun::State {
     if (chosen >= 0) report.budget = budget_of(choice(), options);
     report.overlaps = parts.overlaps(original);
     report.optimistic = parts.optimistic(report.overlaps);
+    report.test_seen = parts.test_seen(report.overlaps);
+    report.choice_seen = parts.choice_seen(report.overlaps);
+    // Rows that were used before prove nothing about others.
+    if (report.choice_seen && report.budget == Budget::proven)
+      report.budget = Budget::not_proven;
     report.ledger = options.save.ledger;
+    for (const std::size_t k : parts.repaired)
+      for (const Mirror& mirror : parts.data.attributes[k].mirrors)
+        if (!mirror.flipped) report.mirrors_left.push_back(mirror.column);
+    add_proxies(report);
+    report.notes = said;
     report.solve = candidates.solve;
     report.relative_gradient = candidates.relative_gradient;
     report.hessian_source = candidates.hessian_source;
@@ -139,6 +165,38 @@ struct DebiasRun::State {
     report.holdout_rows = static_cast<Index>(parts.holdout.rows.size());
     report.blas_kernel = blas_info().kernel;
     report.seed = exec.seed;
+  }
+
+  // A target on co of an attribute with more than two values.
+  [[nodiscard]] bool judges_worst_pair() const {
+    if (!options.target || options.at.any() || options.target->measure != "co" ||
+        options.target_on_mean)
+      return false;
+    return std::any_of(parts.repaired.begin(), parts.repaired.end(), [&](std::size_t k) {
+      const Attribute& attribute = parts.data.attributes[k];
+      return attribute.values.size() > 2 && (options.target->attribute.empty() ||
+                                             options.target->attribute == attribute.name);
+    });
+  }
+
+  // Columns that tell a repaired attribute, of those that the model reads and that are not
+  // flipped with it.
+  void add_proxies(DebiasReport& report) const {
+    const std::vector<std::string> columns = whole.backbone->inputs().names();
+    for (const std::size_t k : parts.repaired) {
+      const Attribute& attribute = parts.data.attributes[k];
+      if (parts.data.table.columns.empty()) {
+        report.proxies.push_back(
+            {.attribute = attribute.name, .reason = "a file of features has no columns"});
+        continue;
+      }
+      std::vector<std::string> kept = columns;
+      kept.insert(kept.end(), attribute.columns.begin(), attribute.columns.end());
+      RowSample sample(std::move(kept), exec.seed);
+      sample.add(parts.data.table);
+      report.proxies.push_back(
+          find_proxies(sample.table(), attribute, columns, options.audit.confidence, exec));
+    }
   }
 
   [[nodiscard]] double choice_gamma() const {
@@ -169,18 +227,23 @@ Interval measured(const AttributeAudit& audit, const std::string& measure) {
   if (const GroupMeasure* gap = audit.groups.find(measure); gap != nullptr)
     return gap->widest.difference.defined() ? gap->widest.difference : gap->value;
   if (!audit.flip) return {};
-  if (measure == "co") return audit.flip->co;
+  if (measure == "co_mean") return audit.flip->co;
+  if (measure == "co" || measure == "co_worst")
+    return audit.values.size() > 2 ? audit.flip->co_worst : audit.flip->co;
   return measure == "co_tv" ? audit.flip->co_tv : audit.flip->flip_rate;
 }
 
 // The target of a repaired attribute, on the rows of --test.
-Verdict target_on_test(const DebiasReport& report, const Limit& target) {
+Verdict target_on_test(const Limit& target, DebiasReport& report) {
   Verdict all = Verdict::none;
   for (const std::string& name : report.repaired) {
     if (!target.attribute.empty() && target.attribute != name) continue;
     const AttributeAudit* audit = report.test[1].audit->find(name);
     if (audit == nullptr) continue;
-    const Verdict one = judge(measured(*audit, target.measure), target.value);
+    const Interval figure = measured(*audit, target.measure);
+    const Verdict one = judge(figure, target.value);
+    if (!report.on_target.defined() || figure.value > report.on_target.value)
+      report.on_target = figure;
     if (all == Verdict::none || one == Verdict::fail ||
         (one == Verdict::unclear && all == Verdict::pass))
       all = all == Verdict::fail ? all : one;
@@ -188,15 +251,23 @@ Verdict target_on_test(const DebiasReport& report, const Limit& target) {
   return all;
 }
 
-// The rule on the rows of --test, by the paired interval of the change.
-Verdict rule_on_test(const DebiasReport& report, const DebiasOptions& options) {
+// The rule on the rows of --test, by the paired interval of the change. Rows that were
+// used before can show that it is missed, and never that it is kept. Nor can flips that
+// leave a mirror of the attribute as it is.
+Verdict rule_on_test(const DebiasOptions& options, DebiasReport& report) {
   if (report.chosen < 0 || options.at.any()) return Verdict::none;
+  const auto of_new_rows = [&](Verdict verdict) {
+    const bool hollow = report.test_seen || !report.mirrors_left.empty();
+    return verdict == Verdict::pass && hollow ? Verdict::unclear : verdict;
+  };
   if (options.target)
-    return report.measure == kOddsMeasure ? Verdict::none
-                                          : target_on_test(report, *options.target);
+    return report.measure == kOddsMeasure
+               ? Verdict::none
+               : of_new_rows(target_on_test(*options.target, report));
   const Interval& change = report.accuracy_change;
   if (change.high < -options.max_accuracy_loss) return Verdict::fail;
-  return change.low >= -options.max_accuracy_loss ? Verdict::pass : Verdict::unclear;
+  return of_new_rows(change.low >= -options.max_accuracy_loss ? Verdict::pass
+                                                              : Verdict::unclear);
 }
 
 }  // namespace
@@ -247,8 +318,8 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   report.accuracy_change = accuracy_change(score(before, shown, {}, s.exec), answers,
                                            options.confidence, options.replicates, s.exec);
   report.dropped = dropped_columns(controls, report.figures(), before, shown, answers,
-                                   report.repaired, options, s.exec);
-  if (test) report.on_test = rule_on_test(report, s.options);
+                                   report.repaired, report.measure, options, s.exec);
+  if (test) report.on_test = rule_on_test(s.options, report);
   return report;
 }
 

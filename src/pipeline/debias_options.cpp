@@ -181,6 +181,7 @@ ParsedOptions parse_options(const std::string& text, const std::string& source) 
   if (!json.contains("folds")) {  // a receipt of schema 1: a hold-out, its point estimate
     parsed.options.folds = 0;
     parsed.options.risk = 0.5;
+    parsed.options.target_on_mean = true;
   }
   read_fields(in, fields(parsed.options));
   if (!json.contains("seed") || !json["seed"].is_number_unsigned())

@@ -139,7 +139,7 @@ std::string Receipt::changed_file() const {
 }
 
 Json claims_of(Json receipt) {
-  for (const char* key : {"run", "versions", "ledger"}) receipt.erase(key);
+  for (const char* key : {"run", "versions", "ledger", "notes"}) receipt.erase(key);
   const auto drop = [](Json& from, const char* key) {
     if (from.is_object()) from.erase(key);
   };

@@ -281,6 +281,23 @@ std::vector<OverlapNote> RepairParts::overlaps(const Model& model) const {
   return notes;
 }
 
+bool RepairParts::test_seen(const std::vector<OverlapNote>& overlaps) const {
+  return (test && test->used_in_training()) ||
+         std::any_of(overlaps.begin(), overlaps.end(), [](const OverlapNote& note) {
+           return note.role == "test" && note.rows.beyond_chance();
+         });
+}
+
+bool RepairParts::choice_seen(const std::vector<OverlapNote>& overlaps) const {
+  const auto shares = [](const OverlapNote& note) {
+    const bool chosen_on = note.role == "hold-out" || note.other == "hold-out" ||
+                           (note.role == "train" && note.other == "data");
+    return chosen_on && note.role != "test" && note.rows.beyond_chance();
+  };
+  return data.used_in_training() || (own_holdout && own_holdout->used_in_training()) ||
+         std::any_of(overlaps.begin(), overlaps.end(), shares);
+}
+
 bool RepairParts::optimistic(const std::vector<OverlapNote>& overlaps) const {
   const auto used = [](const std::optional<Study>& study) {
     return study && study->used_in_training();

@@ -67,6 +67,10 @@ struct RepairParts {
                                             const Exec& exec) const;
   // Every table with every other one. Empty where rows cannot be told apart.
   [[nodiscard]] std::vector<OverlapNote> overlaps(const Model& model) const;
+  // Rows of --test were used in training or stand in another table; rows that the choice is
+  // made on were used in training, or a hold-out shares rows with DATA.
+  [[nodiscard]] bool test_seen(const std::vector<OverlapNote>& overlaps) const;
+  [[nodiscard]] bool choice_seen(const std::vector<OverlapNote>& overlaps) const;
   // Rows that figures come from were used before: in training, or in another table.
   [[nodiscard]] bool optimistic(const std::vector<OverlapNote>& overlaps) const;
 };

@@ -17,6 +17,7 @@
 #include "fmd/model/passes.h"
 #include "fmd/pipeline/audit.h"
 #include "fmd/pipeline/complete_task.h"
+#include "pipeline/proxies.h"
 #include "pipeline/score_files.h"
 #include "pipeline/study_parts.h"
 
@@ -509,6 +510,33 @@ std::vector<OptionField> fields(ScanOptions& o) {
   };
 }
 
+namespace {
+
+// Columns that may tell an attribute: what the model reads, or all beside the scores.
+std::vector<std::string> telling_columns(const Task& task, bool scores,
+                                         const std::vector<std::string>& names,
+                                         const std::vector<std::string>& read) {
+  if (!scores) return read;
+  std::vector<std::string> others;
+  for (const std::string& name : names)
+    if (name != task.label && name != task.weight && name != task.id &&
+        std::find(read.begin(), read.end(), name) == read.end())
+      others.push_back(name);
+  return others;
+}
+
+ProxyReport proxies_of(const Table& sample, const AttributeSpec& spec,
+                       const std::vector<std::string>& columns, double confidence,
+                       const Exec& exec) {
+  try {
+    return find_proxies(sample, read_attribute(sample, spec), columns, confidence, exec);
+  } catch (const Error& error) {  // a scan does not need the attributes of the task
+    return {.attribute = spec.name, .reason = error.what()};
+  }
+}
+
+}  // namespace
+
 ScanReport scan(const ModelSource& source, const DataSource& data,
                 const ScanOptions& options, const Exec& exec) {
   const Model model = complete_model(source.model(), data, options.task, exec);
@@ -521,17 +549,28 @@ ScanReport scan(const ModelSource& source, const DataSource& data,
                     scores ? read : std::vector<std::string>{});
   const SuspectSurvey::Suspects suspects = survey.run(exec);
   ScanPass pass(model, suspects, data.name());
+  const std::vector<std::string> names = rows.open(csv, exec).names();
+  const std::vector<std::string> telling = telling_columns(model.task, scores, names, read);
+  std::vector<std::string> more = read, sampled = telling;
+  for (const std::string& name : attribute_columns(model.task)) sampled.push_back(name);
+  for (const std::string& name : sampled)
+    if (std::find(names.begin(), names.end(), name) != names.end()) more.push_back(name);
+  RowSample sample(sampled, exec.seed);
   TableStream stream =
-      rows.open(second_look(survey, csv, model.task, suspects, read), exec);
+      rows.open(second_look(survey, csv, model.task, suspects, std::move(more)), exec);
   Task no_attributes = model.task;
   no_attributes.attributes.clear();
   Index count = 0;
   for (Table block; stream.next(block);) {
     const Study study = study_of(model, block, no_attributes, false, {}, exec);
     pass.add(block, score(model, study, {}, exec), exec);
+    sample.add(block);
     exec.report("scanning", count += block.rows(), 0);
   }
   ScanReport report = std::move(pass).finish(options);
+  const Table drawn = sample.table();
+  for (const AttributeSpec& spec : model.task.attributes)
+    report.proxies.push_back(proxies_of(drawn, spec, telling, options.confidence, exec));
   const ModelName name = name_of(source);
   report.model = name.name;
   report.model_sha256 = name.sha256;

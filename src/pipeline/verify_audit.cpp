@@ -81,6 +81,10 @@ AuditOptions options_of(const Json& audit, const std::string& source) {
       audit.value("intervals", Json()) == "bca" ? Bootstrap::bca : Bootstrap::percentile;
   options.weighted = audit.contains("weight");
   options.include_rows = audit.value("include_rows", Json()) == Json(true);
+  options.round = audit.contains("round") ? in.count("round") : 0;
+  if (audit.contains("warnings"))
+    for (const JsonReader& warning : in.objects("warnings"))
+      if (warning.flag("allowed")) options.allow.push_back(warning.text("name"));
   if (audit.contains("consistency") && audit["consistency"].contains("neighbours"))
     options.neighbours = audit["consistency"]["neighbours"].get<Index>();
   return options;
@@ -89,7 +93,8 @@ AuditOptions options_of(const Json& audit, const std::string& source) {
 // Without what no file can show again: names of files, the version, what was said on the
 // way, the ledger's count, and the comparison with another audit.
 Json claims_of_audit(Json audit) {
-  for (const char* key : {"version", "notes", "ledger", "baseline"}) audit.erase(key);
+  for (const char* key : {"version", "notes", "ledger", "baseline", "refits"})
+    audit.erase(key);
   for (const char* key : {"model", "data"})
     if (audit.contains(key) && audit[key].is_object()) audit[key].erase("name");
   return audit;
@@ -100,6 +105,7 @@ Json measured_again(const Json& audit, const std::filesystem::path& path,
                     const VerifyOptions& options, const Exec& exec) {
   AuditOptions wanted = options_of(audit, path.string());
   Model model = open_model(model_file, options.formats);
+  if (!model.task.label.empty()) wanted.model_threshold = model.task.threshold;
   Task task = task_from_json(audit.value("task", Json()).dump(), path.string());
   for (AttributeSpec& spec : task.attributes) spec.stored_in.file = path;
   set_task(model, std::move(task), options.inputs);

@@ -238,7 +238,10 @@ std::string rule_in_words(const RepairOptions& options, bool matched) {
 }
 
 std::string chosen_measure(const RepairOptions& options, bool matched) {
-  if (options.target) return options.target->measure;
+  if (options.target) {
+    const std::string& measure = options.target->measure;
+    return measure == "co_mean" || measure == "co_worst" ? "co" : measure;
+  }
   return matched ? kOddsMeasure : "co";
 }
 

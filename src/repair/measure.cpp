@@ -39,13 +39,67 @@ CandidateIntervals bootstrap_columns(const Vector& before, const std::vector<Vec
   return out;
 }
 
-Verdict judge_target(const Candidate& candidate, const HeadProblem& problem,
-                     const Limit& target) {
+// Flips of more than two values: the mean hides the worst pair, as in limits of an audit.
+bool has_cells(const HeadProblem& problem, std::size_t k, const std::string& measure) {
+  return (measure == "co" || measure == "co_worst") &&
+         problem.repaired[k].kind == PairKind::flip &&
+         problem.group(problem.edit, k).values > 2;
+}
+
+std::vector<CellGaps> cells_of(const PairScores& scores, Index values) {
+  std::vector<CellGaps> cells(at(values * values));
+  for (Index i = 0; i < scores.p.rows(); ++i) {
+    const std::int32_t y = scores.y.empty() ? -1 : scores.y[at(i)];
+    if (y < 0) continue;
+    const double gap = std::abs(scores.p(i, y) - scores.pbar(i, y));
+    CellGaps& cell = cells[at(scores.from[at(i)] * values + scores.to[at(i)])];
+    cell.pairs += 1;
+    cell.sum += gap;
+    cell.square += gap * gap;
+  }
+  return cells;
+}
+
+// The worst pair of values with enough rows. The intervals of all pairs hold together.
+// Undefined: there is no such pair.
+Interval worst_cell(const std::vector<CellGaps>& cells, Index values, Index min_rows,
+                    double confidence) {
+  std::vector<bool> large(at(values), false);
+  for (std::size_t c = 0; c < cells.size(); ++c)
+    if (cells[c].pairs >= std::max(2.0, static_cast<double>(min_rows)))
+      large[c / at(values)] = true;
+  std::vector<const CellGaps*> compared;
+  for (std::size_t c = 0; c < cells.size(); ++c)
+    if (cells[c].pairs > 1 && large[c / at(values)] && large[c % at(values)])
+      compared.push_back(&cells[c]);
+  if (compared.empty()) return {};
+  const double z = normal_quantile(adjusted_confidence(confidence, std::ssize(compared)));
+  Interval worst{0, 0, 0, IntervalKind::normal};
+  for (const CellGaps* cell : compared) {
+    const double mean = cell->sum / cell->pairs;
+    const double variance =
+        std::max(0.0, cell->square - cell->pairs * mean * mean) / (cell->pairs - 1);
+    const double half = z * std::sqrt(variance / cell->pairs);
+    worst.value = std::max(worst.value, mean);
+    worst.low = std::max(worst.low, mean - half);
+    worst.high = std::max(worst.high, std::min(1.0, mean + half));
+  }
+  return worst;
+}
+
+Verdict judge_target(const Candidate& candidate, const ChoiceAnswers& answers,
+                     const HeadProblem& problem, const RepairOptions& options,
+                     double confidence) {
+  const Limit& target = *options.target;
   Verdict verdict = Verdict::pass;
   for (std::size_t k = 0; k < problem.repaired.size(); ++k) {
-    const std::string& name = problem.group(problem.holdout, k).name;
-    if (!target.attribute.empty() && target.attribute != name) continue;
-    const Verdict one = judge(candidate.bias[k], target.value);
+    const GroupCodes& group = problem.group(problem.holdout, k);
+    if (!target.attribute.empty() && target.attribute != group.name) continue;
+    const Verdict one = !options.target_on_mean && has_cells(problem, k, target.measure)
+                            ? judge(worst_cell(answers.cells[k], group.values,
+                                               problem.min_group, confidence),
+                                    target.value)
+                            : judge(candidate.bias[k], target.value);
     if (one == Verdict::fail) verdict = Verdict::fail;
     if (one == Verdict::unclear && verdict == Verdict::pass) verdict = Verdict::unclear;
   }
@@ -69,6 +123,15 @@ class Places {
  private:
   std::vector<Index> row_, units_;
 };
+
+void add_cells(const std::vector<CellGaps>& more, std::vector<CellGaps>& cells) {
+  cells.resize(more.size());
+  for (std::size_t c = 0; c < more.size(); ++c) {
+    cells[c].pairs += more[c].pairs;
+    cells[c].sum += more[c].sum;
+    cells[c].square += more[c].square;
+  }
+}
 
 GapLabels labels_of(const std::string& measure) {
   if (measure == "demographic_parity") return GapLabels::together;
@@ -106,9 +169,13 @@ ChoiceAnswers answers(const HeadProblem& problem, const Vector& theta,
       out.gaps.emplace_back(scored.p.col(scored.favorable));
       continue;
     }
-    const Vector gaps =
-        unit_gaps(score_pairs(*problem.head, theta, pairs, problem.threshold, exec),
-                  groups ? "co" : name);
+    const PairScores flips =
+        score_pairs(*problem.head, theta, pairs, problem.threshold, exec);
+    const Vector gaps = unit_gaps(flips, groups ? "co" : name);
+    const std::size_t k = out.gaps.size();
+    out.cells.emplace_back();
+    if (has_cells(problem, k, name))
+      out.cells.back() = cells_of(flips, problem.group(part, k).values);
     if (groups) out.flips[std::ssize(out.gaps)] = gaps.mean();
     out.gaps.push_back(groups ? yes : gaps);
   }
@@ -138,6 +205,9 @@ ChoiceAnswers answers(const HeadProblem& problem, const CrossFit& fit,
         static_cast<double>(one.correct.size()) / static_cast<double>(all.correct.size());
     all.log_loss += share * one.log_loss;
     if (all.flips.size() > 0) all.flips += share * one.flips;
+    all.cells.resize(one.cells.size());
+    for (std::size_t a = 0; a < one.cells.size(); ++a)
+      add_cells(one.cells[a], all.cells[a]);
   }
   return all;
 }
@@ -175,8 +245,9 @@ void add_figures(const HeadProblem& problem, const RepairOptions& options,
     }
   }
   if (!options.target) return;
-  for (Candidate& candidate : candidates)
-    candidate.target = judge_target(candidate, problem, *options.target);
+  for (std::size_t k = 0; k < candidates.size(); ++k)
+    candidates[k].target =
+        judge_target(candidates[k], after[k], problem, options, intervals.confidence);
 }
 
 }  // namespace fmd::internal

@@ -9,6 +9,11 @@
 
 namespace fmd::internal {
 
+// Gaps of the pairs from one value of an attribute to another one.
+struct CellGaps {
+  double pairs = 0, sum = 0, square = 0;
+};
+
 // What the choice needs to know about every row: whether it is answered correctly, and the
 // chosen gap of each unit for every repaired attribute. On matched pairs the favourable
 // score of each row stands in place of the gap.
@@ -16,6 +21,8 @@ struct ChoiceAnswers {
   Vector correct;
   std::vector<Vector> gaps;
   Vector flips;  // group gaps: the mean flip gap of every repaired attribute
+  // Target co of an attribute with more than two values: from value * values + to value.
+  std::vector<std::vector<CellGaps>> cells = {};  // per repaired attribute
   double log_loss = kUndefined;
 };
 

@@ -185,10 +185,11 @@ void validate(const RepairOptions& o, bool has_train) {
   if (o.hessian == HessianRows::train && !has_train) require_train(o);
   if (o.target) {
     const auto& m = o.target->measure;
-    const bool ok = m == "co" || m == "co_tv" || m == "flip_rate" ||
-                    m == "equalized_odds_soft" || is_group_gap(m);
+    const bool ok = m == "co" || m == "co_mean" || m == "co_worst" || m == "co_tv" ||
+                    m == "flip_rate" || m == "equalized_odds_soft" || is_group_gap(m);
     require_option(ok, "debias", "target", m,
-                   "a limit on co, co_tv, flip_rate, demographic_parity, equal_opportunity "
+                   "a limit on co, co_mean, co_worst, co_tv, flip_rate, "
+                   "demographic_parity, equal_opportunity "
                    "or equalized_odds (on matched pairs: equalized_odds_soft)");
   }
   const bool plain = o.gaps.empty() && o.fit == 0;

@@ -26,12 +26,14 @@ void add_limits_to_page(const AuditReport& r, SheetSection& s) {
   s.line("", verdict_words(r));
   s.blocks.back().strong = true;
   for (const LimitResult& limit : r.limits) {
-    if (limit.lines.empty())
+    if (limit.lines.empty() || !limit.reason.empty())
       s.row(columns,
             {limit_words(limit), "", reason_words(limit.reason), to_string(limit.verdict)});
+    // A line that passes says nothing where the limit does not.
     for (const LimitLine& line : limit.lines)
-      s.row(columns, {limit_words(limit), line.about, measured(line.interval),
-                      to_string(line.verdict)});
+      if (line.verdict != Verdict::pass || limit.verdict == Verdict::pass)
+        s.row(columns, {limit_words(limit), line.about, measured(line.interval),
+                        to_string(line.verdict)});
   }
 }
 
@@ -48,6 +50,10 @@ void add_flips_to_page(const AuditReport& r, SheetSection& s) {
                     measured(flip_gap(*a.flip)),
                     {percent(rate.value) + " % " + percent_range(rate), rate}});
   }
+  for (const AttributeAudit& a : r.attributes)
+    if (const std::string left = left_out_words(a, r.rows); !left.empty())
+      line(s, "", "{}: {} rows are not flipped: no value, or one new to the model.", a.name,
+           left);
 }
 
 void add_groups_to_page(const AuditReport& r, const GroupReport& g, SheetSection& s) {
@@ -174,6 +180,7 @@ void add_page(const AuditReport& r, Sheet& sheet) {
          percent(r.accuracy.value), percent_range(r.accuracy), text::fixed(r.log_loss, 3),
          text::fixed(r.calibration_error, 3));
   add_flips_to_page(r, s);
+  if (text::rates_mislead(r.task)) line(s, "", "{}.", text::kRateWords);
   for (const AttributeAudit& a : r.attributes) add_groups_to_page(r, a.groups, s);
   for (const GroupReport& g : r.intersections) {
     const GroupMeasure* m = g.find("demographic_parity");
@@ -181,6 +188,12 @@ void add_page(const AuditReport& r, Sheet& sheet) {
     line(s, "", "{}: widest difference {} ({}), of {} pairs.", g.attribute,
          measured(m->widest.difference).text, between(g, *m, m->widest), m->pairs);
   }
+  if (r.refits)
+    for (const RefitFigure& figure : r.refits->figures)
+      line(s, "", "Over {} refits on resampled training rows: {}{}{} {}.", r.refits->refits,
+           figure.measure, figure.attribute.empty() ? "" : ":", figure.attribute,
+           measured(figure.value).text);
+  for (const std::string& note : r.notes) s.line("", "Note: " + note + ".");
   s.line("", "A difference says nothing about its cause.");
 }
 
@@ -206,7 +219,8 @@ void add_cases(const AuditReport& report, Sheet& sheet) {
                            warning_words(warning), warning_words(warning)});
   for (const LimitResult& limit : report.limits) {
     std::string details;
-    for (const LimitLine& line : limit.lines) details += line_words(line) + "; ";
+    for (const LimitLine& line : limit.lines)
+      details += (details.empty() ? "" : "; ") + line_words(line);
     sheet.cases.push_back(
         {limit_words(limit), limit.verdict, failure_words(limit), details});
   }

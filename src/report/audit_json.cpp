@@ -120,7 +120,7 @@ Json cells_json(const AttributeAudit& audit) {
   return cells;
 }
 
-void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
+void flip_json(const AttributeAudit& audit, Index rows, Json& json, Json& measures) {
   for (const char* name : {"co", "co_tv", "co_worst", "co_large", "flip_rate"})
     measures[name] = {{"value", nullptr}, {"reason", audit.flip_reason}};
   if (!audit.flip) return;
@@ -143,6 +143,8 @@ void flip_json(const AttributeAudit& audit, Json& json, Json& measures) {
                    {"largest_gap", largest},
                    {"by_label", by_label},
                    {"cells", cells_json(audit)}};
+  if (const Index left = rows_left_out(audit, rows); audit.few_left_out || left > 0)
+    json["flips"]["rows_left_out"] = count_json(left, audit.few_left_out);
   if (!audit.distortion) return;
   const Distortion& d = *audit.distortion;
   json["distortion"] = {{"euclidean", interval_json(d.euclidean)},
@@ -160,7 +162,7 @@ Json slope_json(const AttributeAudit& audit) {
           {"signed_per_unit", number(slope.signed_per_unit)}};
 }
 
-Json attribute_json(const AttributeAudit& audit, bool everything, bool masked) {
+Json attribute_json(const AttributeAudit& audit, Index rows, bool everything, bool masked) {
   Json json;
   json["name"] = audit.name;
   json["reads"] =
@@ -184,7 +186,7 @@ Json attribute_json(const AttributeAudit& audit, bool everything, bool masked) {
   json["rows_without_group"] =
       count_json(without, masked && without > 0 && without < kMaskedRows);
   Json measures;
-  flip_json(audit, json, measures);
+  flip_json(audit, rows, json, measures);
   match_json(audit, json, measures);
   measures.update(group_measures(audit.groups, everything));
   json["measures"] = measures;
@@ -215,6 +217,16 @@ Json limits_json(const std::vector<LimitResult>& limits) {
   return all;
 }
 
+Json refits_json(const RefitReport& report) {
+  Json json = {{"count", report.refits}, {"figures", Json::array()}};
+  for (const RefitFigure& figure : report.figures) {
+    Json one = {{"attribute", figure.attribute}, {"measure", figure.measure}};
+    one.update(interval_json(figure.value));
+    json["figures"].push_back(one);
+  }
+  return json;
+}
+
 // Of a report that is masked already.
 Json figures_of(const AuditReport& report, bool everything) {
   Json json;
@@ -228,7 +240,8 @@ Json figures_of(const AuditReport& report, bool everything) {
   }
   json["attributes"] = Json::array();
   for (const AttributeAudit& audit : report.attributes)
-    json["attributes"].push_back(attribute_json(audit, everything, !report.include_rows));
+    json["attributes"].push_back(
+        attribute_json(audit, report.rows, everything, !report.include_rows));
   return json;
 }
 
@@ -263,6 +276,7 @@ std::string to_json(const AuditReport& full) {
   json["permutations"] = report.permutations;  // of the p-values of group gaps
   json["seed"] = report.seed;
   if (report.include_rows) json["include_rows"] = true;
+  if (report.round > 0) json["round"] = report.round;
   if (report.weighted) json["weight"] = report.task.weight;
   json.update(figures_of(report, true));
   if (!report.accuracy.defined())
@@ -274,6 +288,7 @@ std::string to_json(const AuditReport& full) {
                                      {"measures", group_measures(groups, true)}});
   }
   if (report.since_previous) json["baseline"] = changes_json(*report.since_previous);
+  if (report.refits) json["refits"] = refits_json(*report.refits);
   json["limits"] = limits_json(report.limits);
   json["warnings"] = Json::array();
   for (const AuditWarning& warning : report.warnings)

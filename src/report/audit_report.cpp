@@ -49,7 +49,8 @@ void add_source(const AuditReport& r, SheetSection& s) {
   line(s, "model  ", "{} ({})   {}   {}", r.model, r.kind, decision_words(r.task),
        favourable_words(r.task));
   s.line("data   ", fmt::format("{}, {} rows", r.data, text::count(r.rows)) +
-                        (r.seen < 0 ? "" : ", " + text::seen(r.seen, r.seen_by_chance)));
+                        (r.seen < 0 ? ", not compared with the rows of the training"
+                                    : ", " + text::seen(r.seen, r.seen_by_chance)));
   std::string reads;
   for (const AttributeAudit& a : r.attributes)
     reads += fmt::format("{}{}: {}", reads.empty() ? "" : "    ", a.name,
@@ -124,6 +125,9 @@ void add_flips(const AuditReport& r, Sheet& sheet) {
     } else {
       add_flips_of_many(a, r.task.min_group, s);
     }
+    if (const std::string left = left_out_words(a, r.rows); !left.empty())
+      line(s, kFlipIndent, "{} rows are not flipped: no value, or one new to the model",
+           left);
   }
 }
 
@@ -225,9 +229,7 @@ void add_groups(const AuditReport& r, Sheet& sheet) {
   SheetSection& s = sheet.add(
       "GROUPS", "",
       fmt::format("            rows  {:<19} TPR % (positives)      FPR %", word + " %"));
-  // "True positive" misleads where the favourable answer is not the positive one.
-  if (r.task.favorable_class() != 1)
-    s.line("", "TPR: favourable rate among favourable labels; FPR: among the others");
+  if (text::rates_mislead(r.task)) s.line("", text::kRateWords);
   for (const AttributeAudit& a : r.attributes) {
     const GroupMeasure* parity = a.groups.find("demographic_parity");
     if (parity != nullptr && !parity->reason.empty()) {
@@ -254,6 +256,21 @@ void add_groups(const AuditReport& r, Sheet& sheet) {
     }
 }
 
+void add_refits(const AuditReport& r, Sheet& sheet) {
+  if (!r.refits) return;
+  static const SheetColumns columns =
+      sheet_columns("  {attribute:14.} {measure:22} {figure:>6} {interval}");
+  SheetSection& s = sheet.add(
+      "REFITS", fmt::format("trained again on {} samples of the training rows, measured "
+                            "on the same rows",
+                            r.refits->refits));
+  for (const RefitFigure& figure : r.refits->figures)
+    s.row(columns, {figure.attribute,
+                    figure.measure,
+                    {gap(figure.value.value), figure.value},
+                    range(figure.value)});
+}
+
 // The groups that no limit looks at.
 std::string unjudged_words(const AuditReport& r) {
   Index rows = 0, groups = 0;
@@ -271,15 +288,24 @@ std::string unjudged_words(const AuditReport& r) {
                      groups == 1 ? "was" : "were");
 }
 
-constexpr std::size_t kAboutWidth = 12;
+constexpr std::size_t kAboutWidth = 12, kNameWidth = 30;
 
 void add_limit(const LimitResult& limit, SheetSection& s) {
   static const SheetColumns figures =
       sheet_columns("  {limit:30.} {figure:>6} {interval:14} {about:12} {verdict}");
   static const SheetColumns reasons = sheet_columns("  {limit:30} {reason:34} {verdict}");
   std::string name = limit_words(limit);
-  if (limit.lines.empty() || !limit.reason.empty())
-    s.row(reasons, {name, reason_words(limit.reason), shout(limit.verdict)});
+  if (name.size() > kNameWidth) {  // the limit's value must be seen
+    s.line("  ", name);
+    name.clear();
+  }
+  if (limit.lines.empty() || !limit.reason.empty()) {
+    const std::string reason = reason_words(limit.reason);
+    if (name.empty())
+      line(s, "    ", "{}  {}", reason, shout(limit.verdict));
+    else
+      s.row(reasons, {name, reason, shout(limit.verdict)});
+  }
   // When one line does not pass, the lines that pass are left out.
   for (const LimitLine& line : limit.lines) {
     if (line.verdict == Verdict::pass && limit.verdict != Verdict::pass) continue;
@@ -370,6 +396,7 @@ Sheet sheet_of(const AuditReport& full) {
   add_groups(report, sheet);
   add_measures(report, sheet);
   add_changes(report, sheet);
+  add_refits(report, sheet);
   add_warnings(report, sheet);
   add_limits(report, sheet);
   for (SheetSection& section : sheet.sections) section.on = Medium::screen;

@@ -128,6 +128,17 @@ const Interval& flip_gap(const FlipReport& flip) {
   return flip.co.defined() ? flip.co : flip.co_tv;
 }
 
+Index rows_left_out(const AttributeAudit& audit, Index rows) {
+  if (!audit.flip || audit.pairs != PairKind::flip) return 0;
+  return std::max<Index>(0, rows - audit.flip->units);
+}
+
+std::string left_out_words(const AttributeAudit& audit, Index rows) {
+  if (audit.few_left_out) return few_rows();
+  const Index left = rows_left_out(audit, rows);
+  return left == 0 ? "" : text::count(left);
+}
+
 SheetCell measured(const Interval& i) {
   if (!i.defined()) return "-";
   return {text::gap(i.value) + " " + text::range(i), i};

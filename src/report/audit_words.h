@@ -42,6 +42,12 @@ namespace fmd::internal {
 // co, or co_tv where there are no labels.
 [[nodiscard]] const Interval& flip_gap(const FlipReport& flip);
 
+// Rows that are not flipped, of all `rows`: no value, or one that training has not seen. 0
+// for given pairs.
+[[nodiscard]] Index rows_left_out(const AttributeAudit& audit, Index rows);
+// "25", "<10"; "" where all are flipped.
+[[nodiscard]] std::string left_out_words(const AttributeAudit& audit, Index rows);
+
 // "0.110 [.108, .111]"; "-" where it is undefined.
 [[nodiscard]] SheetCell measured(const Interval& interval);
 

@@ -78,7 +78,7 @@ std::string compare_json(const CompareReport& r, const RunNote& run) {
                        {"cpu_seconds", m.cpu_seconds},
                        {"answer_cpu_seconds", m.answer_cpu_seconds}};
   }
-  const Json json = {
+  Json json = {
       {"schema", 1},
       {"command", "compare"},
       {"version", version()},
@@ -104,6 +104,7 @@ std::string compare_json(const CompareReport& r, const RunNote& run) {
         {"seconds", run.seconds},
         {"cpu_seconds", run.cpu_seconds},
         {"methods", times}}}};
+  if (!r.notes.empty()) json["notes"] = r.notes;
   return json_lines(json);
 }
 
@@ -194,6 +195,7 @@ void add_notes(const CompareReport& r, SheetSection& s) {
   }
   const auto note = [&](const std::string& words) { s.line("note   ", words); };
   s.blank();
+  if (text::rates_mislead(r.task)) note(std::string(text::kRateWords) + ".");
   if (over)
     note("! no setting meets the rule on the hold-out: the most accurate one is shown.");
   if (decisions)

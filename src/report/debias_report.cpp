@@ -261,6 +261,7 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
       {"edit", r.edit_rows}, {"holdout", r.holdout_rows}, {"edit_pairs", r.pairs}};
   json["folds"] = r.folds;
   json["optimistic"] = r.optimistic;
+  if (!r.notes.empty()) json["notes"] = r.notes;
   if (r.ledger) json["ledger"] = ledger_json(*r.ledger);
   json["task"] = Json::parse(to_json(r.task));
   json["repaired"] = r.repaired;
@@ -282,6 +283,8 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["controls"] = contenders_json(r.figures(), true);
   json["dropping_the_column"] = dropped_json(r.dropped);
   json["attribute_use"] = attribute_use_json(r);
+  if (!r.mirrors_left.empty()) json["mirrors_left"] = r.mirrors_left;
+  json["proxies"] = Json::parse(to_json(r.proxies));
   json["figures_from"] = figures_from(r);
   json["versions"] = {{"fmd", kVersion}, {"cpu_kernel", r.blas_kernel}};
   json["seed"] = r.seed;
@@ -490,22 +493,30 @@ std::string budget_words(const DebiasReport& r) {
                                        -100 * chosen.accuracy_change.value,
                                        100 * chosen.most_loss, 100 * r.risk);
   if (r.budget == Budget::proven) return "budget proven: " + loss;
-  return fmt::format("budget {}: {}", to_string(r.budget), loss) +
-         (r.budget == Budget::not_proven
-              ? fmt::format("; {} rows are too few to prove it", count(r.holdout_rows))
-              : "");
+  const std::string why =
+      r.budget != Budget::not_proven ? ""
+      : r.choice_seen
+          ? "; rows of the choice were used before, and these prove nothing"
+          : fmt::format("; {} rows are too few to prove it", count(r.holdout_rows));
+  return fmt::format("budget {}: {}{}", to_string(r.budget), loss, why);
 }
 
 std::string on_test_words(const DebiasReport& r) {
   if (r.on_test == Verdict::none) return "";
-  return fmt::format(
-      "{}rule: {} on test{}", r.on_test == Verdict::fail ? "RULE MISSED  " : "",
-      rule_word(r.on_test),
-      r.on_test == Verdict::pass
-          ? ""
-          : fmt::format(": loss {:.2f} points ({:.2f} .. {:.2f})",
-                        -100 * r.accuracy_change.value, -100 * r.accuracy_change.high,
-                        -100 * r.accuracy_change.low));
+  const std::string begin =
+      fmt::format("{}rule: {} on test", r.on_test == Verdict::fail ? "RULE MISSED  " : "",
+                  rule_word(r.on_test));
+  if (r.on_test == Verdict::pass) return begin;
+  if (r.test_seen && r.on_test == Verdict::unclear)
+    return begin + ": rows of the test were used before, and these prove nothing";
+  if (!r.mirrors_left.empty() && r.on_test == Verdict::unclear)
+    return begin + ": a column that tells the attribute was not flipped with it";
+  if (r.on_target.defined())
+    return begin + fmt::format(": {} {}", gap(r.on_target.value), text::range(r.on_target));
+  return begin + fmt::format(": loss {} points ({} .. {})",
+                             fixed(-100 * r.accuracy_change.value, 2),
+                             fixed(-100 * r.accuracy_change.high, 2),
+                             fixed(-100 * r.accuracy_change.low, 2));
 }
 
 // Who is still ahead in one attribute; "" = nobody, beyond the interval.
@@ -587,6 +598,13 @@ std::string caveats(const DebiasReport& r) {
           ? "A matched pair is two persons, alike in what was compared: no claim on causes "
             "or on law."
           : "The flip leaves the other columns as they are: no claim on causes or on law.";
+  if (!r.mirrors_left.empty())
+    words += fmt::format(
+        " {} {} what was repaired and {} not flipped with it: the flip gap says nothing "
+        "about "
+        "what the model knows from there.",
+        fmt::join(r.mirrors_left, ", "), r.mirrors_left.size() == 1 ? "tells" : "tell",
+        r.mirrors_left.size() == 1 ? "is" : "are");
   if (r.optimistic)
     words +=
         " Some of these rows were used before, in training or in another table: the "
@@ -619,6 +637,7 @@ Sheet sheet_of(const DebiasReport& r) {
                           : fmt::format("figures below from the {} others",
                                         count(r.test[0].audit->rows)));
   for (SheetBlock& block : repair_table(r).blocks) s.blocks.push_back(std::move(block));
+  if (text::rates_mislead(r.task)) s.line("  ", text::kRateWords);
   s.blank();
   s.line("", candidate_words(r, r.candidates[at(r.chosen)]));
   if (const std::string words = dropped_column_words(r.dropped, "the repair");
@@ -630,7 +649,10 @@ Sheet sheet_of(const DebiasReport& r) {
     line(s, "", "changed {} of {} leaf values in {} of {} trees, by {:.3g} at most",
          count(r.leaves->changed), count(r.leaves->leaves),
          count(std::ssize(r.leaves->trees)), count(r.leaves->all_trees), r.leaves->largest);
-  sheet.add("WHAT THIS DOES NOT SAY").line("  ", caveats(r));
+  SheetSection& end = sheet.add("WHAT THIS DOES NOT SAY");
+  end.line("  ", caveats(r));
+  for (const ProxyReport& proxy : r.proxies)
+    end.line("  ", "Told by the other columns: " + words(proxy) + ".");
   return sheet;
 }
 

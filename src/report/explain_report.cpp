@@ -87,6 +87,7 @@ std::string to_json(const ExplainReport& r) {
     json["boosting"] = {{"eta", number(r.boosting->eta)},
                         {"lambda", number(r.boosting->lambda)},
                         {"residual", number(r.boosting->residual)}};
+  if (!r.notes.empty()) json["notes"] = r.notes;
   return json_lines(json);
 }
 

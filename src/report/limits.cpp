@@ -114,9 +114,23 @@ void judge_whole(const AttributeAudit& audit, LimitResult& result) {
        judge_sense(interval, result.limit.value, limit_sense(result.limit.measure))});
 }
 
+// No pair of values has enough rows on both sides: the worst one is not known. It is at
+// least the mean, so a mean above the limit fails, and nothing passes.
+void judge_without_worst(const AttributeAudit& audit, LimitResult& result) {
+  if (judge(audit.flip->co, result.limit.value) == Verdict::fail) {
+    result.lines.push_back({"mean", audit.flip->co, Verdict::fail});
+  } else {
+    result.reason = "no pair of values with enough rows";
+  }
+}
+
 void judge_flip(const AttributeAudit& audit, LimitResult& result) {
   if (!audit.flip) {
     result.reason = audit.flip_reason;
+    return;
+  }
+  if (result.limit.measure == "co_worst" && audit.flip->worst < 0) {
+    judge_without_worst(audit, result);
     return;
   }
   if (among(flip_measure_names(), result.limit.measure))
@@ -130,9 +144,8 @@ void judge_flip(const AttributeAudit& audit, LimitResult& result) {
 
 // The mean over all pairs of values hides the worst one: a limit on `co` is on that.
 std::string judged_measure(const AttributeAudit& audit, const std::string& measure) {
-  return measure == "co" && audit.values.size() > 2 && audit.flip && audit.flip->worst >= 0
-             ? "co_worst"
-             : measure;
+  const bool many = audit.values.size() > 2 && audit.pairs == PairKind::flip;
+  return measure == "co" && many ? "co_worst" : measure;
 }
 
 bool has_measure(const AttributeAudit& audit, const std::string& measure) {

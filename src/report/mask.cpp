@@ -181,19 +181,136 @@ void mask(FlipReport& flip) {
   }
 }
 
+// Counts as multiples of a number, figures with few decimals: then a report of one person
+// more is, nearly always, the same report.
+class Rounding {
+ public:
+  explicit Rounding(Index step) : step_(step) {}
+
+  void apply(AuditReport& r) const {
+    for (Index* n : {&r.rows, &r.missing_numbers}) count(*n);
+    if (r.seen > 0) count(r.seen);
+    for (double* x : {&r.seen_by_chance, &r.log_loss, &r.calibration_error}) figure(*x);
+    figure(r.accuracy);
+    if (r.neighbours) figure(r.neighbours->consistency);
+    for (AttributeAudit& a : r.attributes) {
+      if (a.flip) apply(*a.flip);
+      if (a.distortion)
+        for (Interval* i : {&a.distortion->euclidean, &a.distortion->manhattan,
+                            &a.distortion->mahalanobis})
+          figure(*i);
+      if (a.slope) apply(*a.slope);
+      apply(a.groups);
+      for (FlipTest& test : a.flip_test) {
+        count(test.rows);
+        figure(test.value);
+      }
+    }
+    for (GroupReport& cells : r.intersections) apply(cells);
+    if (r.refits)
+      for (RefitFigure& one : r.refits->figures) figure(one.value);
+    for (LimitResult& limit : r.limits)
+      for (LimitLine& line : limit.lines) {
+        const std::string& name = limit.limit.measure;
+        name.starts_with("co") || name == "flip_rate" ? small(line.interval)
+                                                      : figure(line.interval);
+      }
+    for (AuditWarning& warning : r.warnings) warning.text = "its numbers are rounded away";
+    r.notes.clear();
+  }
+
+ private:
+  void count(Index& n) const { n = (n + step_ / 2) / step_ * step_; }
+  static void figure(double& x) {
+    if (std::isfinite(x)) x = std::round(100 * x) / 100;
+  }
+  static void figure(Interval& i) {
+    for (double* x : {&i.value, &i.low, &i.high}) figure(*x);
+  }
+  static void small(Interval& i) { fmd::round(i, decimals); }  // gaps are small
+
+  void apply(FlipReport& flip) const {
+    for (Index* n : {&flip.units, &flip.pairs}) count(*n);
+    for (Interval* i :
+         {&flip.co, &flip.co_tv, &flip.flip_rate, &flip.co_large, &flip.co_worst})
+      small(*i);
+    figure(flip.share_still);
+    for (FlipFigure& one : flip.figures) {
+      count(one.rows);
+      small(one.value);
+    }
+    for (FlipCell& cell : flip.cells) {
+      count(cell.rows);
+      small(cell.co);
+      cell.signed_change = decimals(cell.signed_change);
+      cell.flip_rate = decimals(cell.flip_rate);
+    }
+  }
+
+  void apply(SlopeReport& slope) const {
+    count(slope.rows);
+    for (Interval* i : {&slope.per_unit, &slope.per_deviation}) fmd::round(*i, digits);
+    slope.deviation = digits(slope.deviation);
+    slope.signed_per_unit = digits(slope.signed_per_unit);
+  }
+
+  void apply(GroupReport& report) const {
+    for (Group& g : report.groups) {
+      for (Index* n : {&g.rows, &g.positives, &g.negatives}) count(*n);
+      g.effective_rows = static_cast<double>(g.rows);
+      for (Interval* i : {&g.selection_rate, &g.tpr, &g.fpr, &g.accuracy}) figure(*i);
+      figure(g.mean_score);
+      for (Figure& rate : g.rates) figure(rate.value);
+    }
+    for (GroupMeasure& m : report.measures) {
+      figure(m.value);
+      figure(m.widest.difference);
+      figure(m.p_value);
+      for (Comparison& c : m.comparisons) {
+        figure(c.difference);
+        figure(c.p_value);
+        figure(c.adjusted);
+      }
+    }
+    figure(report.selection_ratio);
+    figure(report.worst_group_accuracy);
+    count(report.rows_without_group);
+  }
+
+  Index step_;
+};
+
+AuditReport rounded(AuditReport report) {
+  if (report.round > 0) Rounding(report.round).apply(report);
+  return report;
+}
+
 }  // namespace
 
 AuditReport masked(AuditReport report) {
-  if (report.include_rows) return report;
+  if (report.include_rows) return rounded(std::move(report));
   for (AttributeAudit& a : report.attributes) {
     if (a.flip) mask(*a.flip);
+    // The rows that are not flipped have no value, or one that is not flipped: where these
+    // are few, the number of flipped rows must not tell how few.
+    if (a.flip && a.pairs == PairKind::flip) {
+      const Index left = report.rows - a.flip->units;
+      const bool small = std::any_of(
+          a.groups.groups.begin(), a.groups.groups.end(),
+          [](const Group& g) { return g.masked || (g.rows > 0 && g.rows < kMaskedRows); });
+      if (left > 0 && (small || left < kMaskedRows)) {
+        a.flip->units = tens(a.flip->units);
+        a.flip->pairs = tens(a.flip->pairs);
+        a.few_left_out = left < kMaskedRows;
+      }
+    }
     if (!mask(a.groups, false)) continue;
     for (LimitResult& limit : report.limits)
       if (limit.limit.attribute == a.name)
         for (LimitLine& line : limit.lines) round(line.interval, digits);
   }
   for (GroupReport& cells : report.intersections) mask(cells, true);
-  return report;
+  return rounded(std::move(report));
 }
 
 }  // namespace fmd

@@ -81,6 +81,7 @@ std::string to_json(const ScanReport& report) {
   json["version"] = kVersion;
   json["model"] = model_json(report.model, report.kind, report.model_sha256);
   json["data"] = data_json(report.data, report.data_sha256, report.rows);
+  if (!report.notes.empty()) json["notes"] = report.notes;
   json["task"] = Json::parse(to_json(report.task));
   json["confidence"] = report.confidence;
   json["comparisons"] = report.tests;
@@ -103,6 +104,7 @@ std::string to_json(const ScanReport& report) {
   json["left_out"] = Json::array();
   for (const auto& [column, reason] : report.left_out)
     json["left_out"].push_back({{"column", column}, {"reason", reason}});
+  json["proxies"] = Json::parse(to_json(report.proxies));
   return json_lines(json);
 }
 
@@ -173,7 +175,7 @@ void add_flips(const ScanReport& r, Sheet& sheet) {
     return a->flip->change.value > b->flip->change.value;
   });
   SheetSection& section = sheet.add("BY FLIP ", "the column alone is changed",
-                                    "        mean |change of p|  answers change");
+                                    "             flip gap (co)  answers change");
   for (std::size_t i = 0; i < std::min(list.size(), at(r.top)); ++i) {
     const ScanFlip& flip = *list[i]->flip;
     const bool slope = flip.kind == "slope";
@@ -258,6 +260,12 @@ Sheet sheet_of(const ScanReport& report) {
   add_flips(report, sheet);
   add_columns(report, sheet);
   add_crosses(report, sheet);
+  if (text::rates_mislead(report.task)) sheet.add().line("", text::kRateWords);
+  if (!report.proxies.empty()) {
+    SheetSection& section = sheet.add(
+        "PROXIES ", "how well the other columns tell an attribute: AUC, 0.5 is chance");
+    for (const ProxyReport& proxy : report.proxies) section.line("  ", words(proxy));
+  }
   SheetSection& end = sheet.add();
   end.blank();
   end.line("",

@@ -49,6 +49,13 @@ inline std::string range(const Interval& i, int digits = 3) {
   if (std::isnan(i.low) || std::isnan(i.high)) return "[-]";
   return fmt::format("[{}, {}]", bare(i.low, digits), bare(i.high, digits));
 }
+// "True positive" misleads where the favourable answer is not the positive one.
+inline constexpr const char* kRateWords =
+    "TPR: favourable rate among favourable labels; FPR: among the others";
+[[nodiscard]] inline bool rates_mislead(const Task& task) {
+  return task.favorable_class() >= 0 && task.favorable_class() != 1;
+}
+
 // [41.8, 44.4]
 inline std::string percent_range(const Interval& i) {
   if (std::isnan(i.low) || std::isnan(i.high)) return "[-]";

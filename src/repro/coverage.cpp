@@ -270,26 +270,31 @@ void count_groups(const GroupReport& report, const Truth& truth, Counter& counte
 }
 
 void count_flips(const FlipReport& report, const FlipReport& truth, Counter& counter) {
+  if (truth.share_still == 1) return;  // no row changes: there is nothing to estimate
   counter.add("co", CoverageKind::mean, report.co, truth.co.value);
   counter.add("flip_rate", CoverageKind::mean, report.flip_rate, truth.flip_rate.value);
   counter.add("co_large", CoverageKind::mean, report.co_large, truth.co_large.value);
   counter.add("co_worst", CoverageKind::largest, report.co_worst, truth.co_worst.value);
   for (std::size_t f = 0; f < std::min(report.figures.size(), truth.figures.size()); ++f)
     if (report.figures[f].label < 0)
-      counter.add(report.figures[f].name, CoverageKind::mean, report.figures[f].value,
-                  truth.figures[f].value.value);
+      counter.add(report.figures[f].name,
+                  report.figures[f].name.starts_with("gap_q") ? CoverageKind::quantile
+                                                              : CoverageKind::mean,
+                  report.figures[f].value, truth.figures[f].value.value);
 }
 
 const char* kind_key(CoverageKind kind) {
-  return kind == CoverageKind::mean      ? "mean"
-         : kind == CoverageKind::largest ? "largest"
-                                         : "together";
+  return kind == CoverageKind::mean       ? "mean"
+         : kind == CoverageKind::largest  ? "largest"
+         : kind == CoverageKind::quantile ? "quantile"
+                                          : "together";
 }
 
 CoverageKind kind_of_key(const std::string& key) {
-  return key == "mean"      ? CoverageKind::mean
-         : key == "largest" ? CoverageKind::largest
-                            : CoverageKind::together;
+  return key == "mean"       ? CoverageKind::mean
+         : key == "largest"  ? CoverageKind::largest
+         : key == "quantile" ? CoverageKind::quantile
+                             : CoverageKind::together;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "fmd/repro/coverage_page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -38,8 +39,11 @@ What is asked for:
 - **largest**: the largest gap of any pair of groups, the smallest ratio, the worst group, a size that is never below 0: at least 93 %. These
   intervals hold for all pairs together, so they often cover more than 95 %.
 - **together**: all comparisons with the largest group of the sample at once: at least 93 %.
+- **quantile**: of the gaps of rows, by counting rows: at least 93 %. The scores here have 20 different values, so the quantile of a sample is
+  mostly the population's own.
 
-The share is marked with * where it is not that, by more than two standard errors of the simulation. The intervals say how figures vary with
+The share is marked with * where it is not that, by more than two standard errors of the simulation. "-": there is no interval, or nothing
+varies (where all groups are alike no flip changes a score). The intervals say how figures vary with
 the rows that were measured. They do not say how they would vary with another training of the model.
 )";
 
@@ -54,9 +58,10 @@ std::string share_of(const CoverageSetting& setting, const std::string& name) {
 }
 
 const char* word(CoverageKind kind) {
-  return kind == CoverageKind::mean      ? "mean"
-         : kind == CoverageKind::largest ? "largest"
-                                         : "together";
+  return kind == CoverageKind::mean       ? "mean"
+         : kind == CoverageKind::largest  ? "largest"
+         : kind == CoverageKind::quantile ? "quantile"
+                                          : "together";
 }
 
 }  // namespace
@@ -88,6 +93,13 @@ std::string coverage_page(const std::vector<CoverageSetting>& settings,
     page += "\n";
   }
   page += fmt::format("\n{} of {} shares are as they should be.\n", cells - missed, cells);
+  Index fewest = settings.empty() ? 1 : settings[0].draws;
+  for (const CoverageSetting& setting : settings) fewest = std::min(fewest, setting.draws);
+  page += fmt::format(
+      "With {} draws a share of 95 % has a standard error of {:.1f} points. ece, mce, "
+      "bias_amplification and\nbetween_group_entropy have no interval: a sample shows more "
+      "of them than there is, and resampling adds to it.\n",
+      fewest, 100 * std::sqrt(.95 * .05 / static_cast<double>(std::max<Index>(1, fewest))));
   page += "\nSee also: [audit](audit.md), [metrics](metrics.md).\n";
   return page;
 }

@@ -210,7 +210,9 @@ class Verify(unittest.TestCase):
         (self.dir / "part.csv").write_text("".join(lines[:200]))
         run = self.call("debias", "loans.safetensors", "repair.csv", "--attribute", "sex", "--train", "train.csv",
                         "--test", "part.csv", "--holdout", "repair.csv", "--replicates", 100, "--max-accuracy-loss", ".2",
-                        "-o", "shared.safetensors", cwd=self.dir)
+                        "-o", "shared.safetensors", cwd=self.dir, code=3)
+        self.assertIn("budget not proven", run.stdout)
+        self.assertIn("rule: unclear on test", run.stdout)
         self.assertIn("199 of the 199 rows of test are also in train", run.stdout)
         self.assertIn("hold-out and data are the same rows", run.stdout)
         self.assertIn("warning", run.stderr)

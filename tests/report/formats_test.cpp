@@ -197,6 +197,7 @@ TEST(Formats, AScreenKeepsItsForm) {
   more.values = {"White", "Black", "Other"};
   more.flip.emplace().co_large = {.04, .03, .05};
   more.flip->large_values = 3, more.flip->worst = 1;
+  more.flip->units = 790;  // 10 rows have no value, or one that is new to the model
   more.flip->co_worst = {.0001, .0001, .0002};
   more.flip->cells = {{.from = 0, .to = 1, .rows = 400, .co = {.059, .058, .06}},
                       {.from = 1, .to = 2, .rows = 400, .co = {.0001, .0001, .0002}}};
@@ -227,6 +228,7 @@ FLIP TEST  one column changed, the rest kept      flip gap (co)  answers change
   race     White -> Black                    0.059 [.058, .060]       10.0 %
     worst  Black -> Other                    1e-04 [.000, .000]       10.0 %
            mean, the 3 values with >= 100 rows 0.040     all pairs: --json
+           10 rows are not flipped: no value, or one new to the model
 
 GROUPS             rows  yes %               TPR % (positives)      FPR %
 sex
@@ -245,10 +247,13 @@ race, against Male; intervals adjusted for 2 comparisons
   a range begins at its cut: 30, 60
 
 LIMITS (the whole interval must lie on one side)
-  demographic_parity:sex, "giv..  0.200 [.150, .250]                FAIL
+  demographic_parity:sex, "given" & <kept> <= .100
+                                  0.200 [.150, .250]                FAIL
     Fe|male, "x" <y>
-  co:sex, "given" & <kept> <= .500 not read by the model: never a pass NOT ENOUGH
-  npv_ratio:sex, "given" & <ke..  0.900 [.850, .950]                PASS
+  co:sex, "given" & <kept> <= .500
+    not read by the model: never a pass  NOT ENOUGH
+  npv_ratio:sex, "given" & <kept> >= .800
+                                  0.900 [.850, .950]                PASS
     Fe|male, "x" <y>
 note     1 group (50 rows) was not judged. No limit was set for the rest.
 verdict: FAIL, 3 limits, 1 failed, 1 without enough evidence (exit 1)

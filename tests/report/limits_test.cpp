@@ -57,6 +57,18 @@ TEST(Limits, JudgeTheWidestPairUnlessAReferenceIsNamed) {
   EXPECT_EQ(judged(audit, "demographic_parity=.4").lines.size(), 2U);
 }
 
+TEST(Limits, AnUnknownWorstPairNeverPassesByTheMean) {
+  AttributeAudit audit = three_groups();
+  audit.flip->worst = -1;  // no pair of values with enough rows
+  audit.flip->co_worst = {};
+  const LimitResult result = judged(audit, "co=.1");
+  EXPECT_EQ(result.verdict, Verdict::unclear);
+  EXPECT_EQ(result.limit.measure, "co_worst");
+  EXPECT_TRUE(result.lines.empty());
+  EXPECT_EQ(judged(audit, "co=.02").verdict, Verdict::fail);  // the worst is above the mean
+  EXPECT_EQ(judged(audit, "co_mean=.1").verdict, Verdict::pass);
+}
+
 TEST(Limits, TheFlipGapOfManyValuesIsTheWorstPair) {
   AttributeAudit audit = three_groups();
   const LimitResult worst = judged(audit, "co=.1");

@@ -16,12 +16,14 @@ TEST(CoverageSlow, IntervalsHoldWhatTheySay) {
   for (const char* population : {"alike", "two"}) {
     CoverageSetting setting{population, 600, 0, {}};
     add_draws(setting, options.draws, options, {});
+    // Where all groups are alike no flip changes a score: there is nothing to cover.
+    EXPECT_EQ(setting.figures.contains("co"), std::string(population) != "alike");
     for (const char* name :
          {"demographic_parity", "equalized_odds", "equalized_odds_difference",
           "equalized_odds_ratio", "average_abs_odds_difference", "differential_fairness",
           "subgroup_selection", "abroca", "worst_group_accuracy", "accuracy_difference",
           "disparate_impact", "f1_difference", "balanced_accuracy_difference",
-          "selection_ratio", "co", "selection_rate of a group",
+          "selection_ratio", "selection_rate of a group",
           "statistical_parity_difference"}) {
       const CoveredFigure& figure = setting.figures[name];
       ASSERT_GE(figure.intervals, 50) << name;
@@ -55,6 +57,8 @@ TEST(Coverage, JudgesBySharesAndTheirError) {
   EXPECT_FALSE(covers({CoverageKind::mean, 1700, 2000}));
   EXPECT_TRUE(covers({CoverageKind::largest, 1990, 2000}));
   EXPECT_FALSE(covers({CoverageKind::largest, 1800, 2000}));
+  EXPECT_TRUE(covers({CoverageKind::quantile, 2000, 2000}));
+  EXPECT_FALSE(covers({CoverageKind::quantile, 1800, 2000}));
 }
 
 }  // namespace

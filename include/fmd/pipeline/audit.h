@@ -28,11 +28,16 @@ struct AuditOptions {
   bool by_name = true;        // also the rates and measures by name: see docs/metrics.md
   bool weighted = false;      // rows count by the task's weight column
   bool include_rows = false;  // groups and labels under kMaskedRows rows may be compared
-  Index neighbours = 0;       // k of consistency and flip test; 0 = not measured. Cost:
-                              // rows^2
+  // Counts are shown as multiples of this, figures with 2 decimals; 0 = as they are. Limits
+  // are judged on exact figures. Not with matched pairs or an earlier audit.
+  Index round = 0;
+  Index neighbours = 0;  // k of consistency and flip test; 0 = not measured. Cost:
+                         // rows^2
   // Warnings that do not keep limits from passing, by name: audit_warning_names().
   std::vector<std::string> allow = {};
   TaskChanges task = {};  // of the model's task
+  // What the model decides at, where its own task was replaced; none: as the model says.
+  std::optional<double> model_threshold = std::nullopt;
   // What to compare with. A previous model scores the same rows, and changes are paired by
   // row. Both: the audit must be of that model.
   std::optional<PreviousAudit> previous = std::nullopt;

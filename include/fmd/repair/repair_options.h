@@ -79,6 +79,9 @@ struct RepairOptions {
   RepairMethod method = RepairMethod::solve;
   NetworkOptimizer optimizer = NetworkOptimizer::automatic;
   std::optional<Limit> target;  // most accurate candidate that passes this
+  // A target on `co` of more than two values judges their mean, as receipts of schema 1 do,
+  // and not the worst pair of values.
+  bool target_on_mean = false;
   // With a target on a group gap: candidates may raise the flip gap. Otherwise they must
   // not.
   bool may_use_attribute = false;

@@ -16,6 +16,7 @@
 #include "fmd/report/mask.h"
 #include "fmd/report/match_report.h"
 #include "fmd/report/previous_audit.h"
+#include "fmd/report/refit_report.h"
 #include "fmd/report/sheet.h"
 
 namespace fmd {
@@ -56,6 +57,7 @@ struct AttributeAudit {
   std::vector<std::string> mirrors = {}, mirrors_left = {};
   Reads reads = Reads::unknown;
   std::optional<FlipReport> flip;  // none: see flip_reason
+  bool few_left_out = false;       // fewer than kMaskedRows rows are not flipped: masked
   std::string flip_reason;         // "not_an_input" | "no_pairs" | "ranges_of_a_number"
   PairKind pairs = PairKind::flip;
   std::optional<Distortion> distortion;  // only for given pairs
@@ -94,7 +96,9 @@ struct AuditReport {
   std::optional<AuditChanges> since_previous;  // what changed since a previous audit
   std::vector<std::string> shown;  // further rates and measures for the screen, by name
   bool include_rows = false;       // small cells are not masked
+  Index round = 0;  // counts are shown as multiples of this, figures rounded; 0 = exact
   std::optional<LedgerCount> ledger = {};  // none: no ledger was named
+  std::optional<RefitReport> refits = {};  // none: not asked for
 
   [[nodiscard]] const AttributeAudit* find(const std::string& attribute) const;  // or null
 };

@@ -50,8 +50,9 @@ struct CompareReport {
   Task task;
   std::string attribute;
   std::vector<std::string> values;
-  bool reads = false;       // the model reads the attribute
-  bool optimistic = false;  // rows of DATA were used in training
+  bool reads = false;                   // the model reads the attribute
+  bool optimistic = false;              // rows of DATA were used in training
+  std::vector<std::string> notes = {};  // what was left out, counted or taken for something
   std::string measure, rule;
   double max_accuracy_loss = 0;
   double confidence = 0.95;

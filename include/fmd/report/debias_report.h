@@ -12,6 +12,7 @@
 #include "fmd/report/audit_report.h"
 #include "fmd/report/dropped_column.h"
 #include "fmd/report/ledger_count.h"
+#include "fmd/report/proxy_report.h"
 #include "fmd/unlearn/candidate.h"
 
 namespace fmd {
@@ -103,8 +104,15 @@ struct DebiasReport {
   bool strict = false;
   Budget budget = Budget::none;     // of the chosen one
   Verdict on_test = Verdict::none;  // the rule on the rows of --test: fail = missed
+  Interval on_target = {};          // what a target judges there; of several, the largest
   // Rows of DATA or of the test were used in training, or two of the tables share rows.
   bool optimistic = false;
+  // Rows of --test were used in training or stand in another table: no rule is kept on
+  // them. Rows of the choice were used before: no budget is proven.
+  bool test_seen = false, choice_seen = false;
+  // Columns that tell a repaired attribute and are not flipped with it: no rule on flips is
+  // kept beside one.
+  std::vector<std::string> mirrors_left = {};
   InverseSummary solve;
   // |grad F| / |grad F(0)| on the training rows, where rows were ranked by influence. Above
   // 1e-3 the head is not at an optimum, and the ranking is only a hint.
@@ -122,6 +130,8 @@ struct DebiasReport {
   std::vector<DroppedColumn> dropped;  // the controls that drop the repaired columns
   Moved moved;
   std::vector<AttributeUse> attribute_use;
+  std::vector<ProxyReport> proxies;     // of the repaired attributes, on DATA
+  std::vector<std::string> notes = {};  // what was left out, counted or taken for something
   std::string blas_kernel;
   std::uint64_t seed = 0;
   std::optional<LeafEdit> leaves;          // models of trees

@@ -50,6 +50,7 @@ struct ExplainReport {
   bool at_optimum = true;
   std::vector<ExplainedMeasure> measures;
   std::uint64_t seed = 0;
+  std::vector<std::string> notes = {};  // what was left out, counted or taken for something
 
   // Some of the rows given as training rows were not used to train the model.
   [[nodiscard]] bool other_rows() const { return known >= 0 && known < train_rows; }

@@ -7,6 +7,7 @@
 #include "fmd/data/task.h"
 #include "fmd/metrics/interval.h"
 #include "fmd/report/audit_report.h"
+#include "fmd/report/proxy_report.h"
 
 namespace fmd {
 
@@ -70,6 +71,8 @@ struct ScanReport {
     std::string column, reason;
   };
   std::vector<LeftOut> left_out;
+  std::vector<ProxyReport> proxies = {};  // of the task's attributes
+  std::vector<std::string> notes = {};  // what was left out, counted or taken for something
 };
 
 [[nodiscard]] std::string to_json(const ScanReport& report);

@@ -19,8 +19,9 @@ struct CoverageOptions {
 
 // What a figure is decides how its coverage is judged: 93 to 97 % for a mean (a share, a
 // difference or a ratio too), at least 93 % for the largest of several or a size, and for
-// several that hold together.
-enum class CoverageKind { mean, largest, together };
+// several that hold together. A quantile of scores that have few different values is mostly
+// the population's own: at least 93 % too.
+enum class CoverageKind { mean, largest, together, quantile };
 
 struct CoveredFigure {
   CoverageKind kind = CoverageKind::mean;

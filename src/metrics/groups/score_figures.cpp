@@ -93,6 +93,26 @@ Interval spread(double value, const std::vector<double>& replicates, double conf
   return i;
 }
 
+// The same on the log-odds of a figure between 0 and 1 that is skewed: its spread is larger
+// on the side of 1/2. Undefined at 0 and 1, where the plain one serves.
+Interval log_odds_spread(double value, const std::vector<double>& replicates,
+                         double confidence) {
+  const auto log_odds = [](double x) {
+    constexpr double kEdge =
+        1e-3;  // a replicate at 0 or 1 says "far", not "infinitely far"
+    const double inside = std::clamp(x, kEdge, 1 - kEdge);
+    return std::log(inside / (1 - inside));
+  };
+  std::vector<double> moved;
+  for (const double x : replicates)
+    if (!std::isnan(x)) moved.push_back(log_odds(x));
+  if (!(value > 0) || !(value < 1)) return spread(value, replicates, confidence, 0, 1);
+  Interval i = from_spread(log_odds(value), moved, confidence);
+  const auto back = [](double z) { return 1 / (1 + std::exp(-z)); };
+  i = {value, std::min(value, back(i.low)), std::max(value, back(i.high)), i.kind};
+  return i;
+}
+
 // Dvoretzky, Kiefer, Wolfowitz and Massart: with this confidence a distribution of n values
 // is nowhere farther than this from the one that they were drawn from.
 double band(double n, double confidence) {
@@ -152,6 +172,8 @@ Interval metric_interval(const ScoreMetricInfo& metric, const GroupScores& score
   const double least = name == "r2" ? -HUGE_VAL : 0,
                most = name == "log_loss" ? HUGE_VAL : 1;
   const bool bca = options.intervals == Bootstrap::bca;
+  if (name == "average_precision" && !bca)
+    return log_odds_spread(value, values, options.confidence);
   return spread(
       value, values, options.confidence, least, most,
       bca ? scores.coarse : std::vector<Index>{},
