@@ -14,7 +14,6 @@ namespace fmd::internal {
 namespace {
 
 constexpr double kSharpen = 4;
-constexpr double kGammas[] = {0, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
 // Where along the path's grid the flips are held together: half way, and at its end.
 constexpr double kPlaces[] = {0.6, 1};
 
@@ -24,8 +23,10 @@ std::vector<const char*> soft_measures(const std::string& measure) {
   return {"equal_opportunity_soft", "false_positive_soft"};
 }
 
-std::vector<GapPenalty> penalties(const HeadProblem& problem, const RepairOptions& options,
-                                  double gamma) {
+}  // namespace
+
+std::vector<GapPenalty> group_penalties(const HeadProblem& problem,
+                                        const RepairOptions& options, double gamma) {
   std::vector<GapPenalty> all;
   for (std::size_t k = 0; gamma > 0 && k < problem.repaired.size(); ++k) {
     const GroupCodes& attribute = problem.group(problem.edit, k);
@@ -50,6 +51,8 @@ std::vector<GapPenalty> penalties(const HeadProblem& problem, const RepairOption
   return all;
 }
 
+namespace {
+
 void add_settings(const RepairOptions& options, const Path& path,
                   std::vector<Candidate>& all) {
   std::vector<double> lambdas;
@@ -64,14 +67,14 @@ void add_settings(const RepairOptions& options, const Path& path,
     lambdas.push_back(*asked.lambda);
   std::sort(lambdas.begin(), lambdas.end());
   for (const double lambda : lambdas) {
-    for (const double gamma : kGammas) {
+    for (const double gamma : kGapGammas) {
       all.emplace_back();
       all.back().lambda = lambda;
       all.back().gamma = gamma;
     }
     if (asked.gamma && asked.lambda == lambda &&
-        std::find(std::begin(kGammas), std::end(kGammas), *asked.gamma) ==
-            std::end(kGammas)) {
+        std::find(std::begin(kGapGammas), std::end(kGapGammas), *asked.gamma) ==
+            std::end(kGapGammas)) {
       all.emplace_back();
       all.back().lambda = lambda;
       all.back().gamma = *asked.gamma;
@@ -90,14 +93,18 @@ bool targets_group_gap(const RepairOptions& options) {
   return options.target && is_group_gap(options.target->measure);
 }
 
+void require_favorable(const HeadProblem& problem) {
+  if (problem.favorable < 0)
+    throw Error(ErrorKind::bad_option, "debias: a group gap needs a favourable class",
+                "say which answer is good for the person: --favorable VALUE");
+}
+
 Candidates group_target_candidates(const HeadProblem& problem, const RepairOptions& options,
                                    const SharedFit& shared, const Exec& exec) {
   if (!problem.head->linear())
     throw Error(ErrorKind::unsupported,
                 "debias: a target on a group gap works on a linear head", "use --layers 1");
-  if (problem.favorable < 0)
-    throw Error(ErrorKind::bad_option, "debias: a group gap needs a favourable class",
-                "say which answer is good for the person: --favorable VALUE");
+  require_favorable(problem);
   const bool from_train = hessian_from_train(problem, options);
   Candidates made;
   made.path = shared.path != nullptr
@@ -120,7 +127,7 @@ Candidates group_target_candidates(const HeadProblem& problem, const RepairOptio
     if (i == 0 || made.all[i - 1].lambda != candidate.lambda)
       start = made.path.theta(candidate.lambda);
     how.lambda = candidate.lambda;
-    how.gaps = penalties(problem, options, candidate.gamma);
+    how.gaps = group_penalties(problem, options, candidate.gamma);
     const SolveResult solved = solve(*problem.head, problem.theta, problem.edit.rows,
                                      problem.edit.pairs, how, exec, start);
     start = candidate.theta = solved.theta;
