@@ -116,8 +116,9 @@ void add_files(CLI::App& cmd, DebiasArgs& args) {
 void add_options(CLI::App& cmd, FieldFlags& flags) {
   CLI::Option* target = flags.add(cmd, "target");
   flags.add(cmd, "max_accuracy_loss")->excludes(target);
-  for (const char* name : {"may_use_attribute", "risk", "strict", "folds", "at",
-                           "best_effort", "keep_rate", "polish", "monotone", "allow_nonmonotone", "replicates"})
+  for (const char* name :
+       {"may_use_attribute", "risk", "strict", "folds", "at", "best_effort", "keep_rate",
+        "polish", "monotone", "allow_nonmonotone", "replicates"})
     flags.add(cmd, name);
   {
     const Topic topic(cmd, "Method solve");

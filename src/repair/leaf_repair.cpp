@@ -138,11 +138,14 @@ class Polishing : LeafWork {
             polished(folded.without_fold[place][k], one.lambda, one.polish, without(k)));
     }
     measure(without_fold, made);
+    // Rules decide first: what the path has under them is hardly a repair.
+    if (!problem_.ordered.empty()) return take_best(folded, made, without_fold);
     const int best = choose(made, options_);
     const int first = folded.choice.chosen;
     const bool takes =
         best >= 0 && (first < 0 || options_.at.any() || options_.polish == Polish::on ||
-                      made[at(best)].accuracy.value >= all[at(first)].accuracy.value);
+                      made[at(best)].accuracy.value >= all[at(first)].accuracy.value ||
+                      (!options_.target && less_bias(made[at(best)], all[at(first)])));
     if (takes) {
       folded.choice.chosen = static_cast<int>(all.size()) + best;
       folded.choice.without_fold = without_fold[at(best)];
@@ -151,7 +154,26 @@ class Polishing : LeafWork {
   }
 
  private:
-  // The choice, and the next lambda: a step may leave a slightly larger gap.
+  void take_best(FoldedChoice& folded, const std::vector<Candidate>& made,
+                 const std::vector<std::vector<Vector>>& without_fold) const {
+    std::vector<Candidate>& all = folded.choice.candidates.all;
+    const std::size_t first = all.size();
+    all.insert(all.end(), made.begin(), made.end());
+    folded.without_fold.resize(first);
+    folded.without_fold.insert(folded.without_fold.end(), without_fold.begin(),
+                               without_fold.end());
+    folded.choice.chosen = choose(all, options_);
+    if (folded.choice.chosen >= 0)
+      folded.choice.without_fold = folded.without_fold[at(folded.choice.chosen)];
+  }
+
+  [[nodiscard]] static bool less_bias(const Candidate& one, const Candidate& other) {
+    double difference = 0;
+    for (std::size_t a = 0; a < one.bias.size(); ++a)
+      difference += one.bias[a].value - other.bias[a].value;
+    return difference < 0;
+  }
+
   [[nodiscard]] std::vector<std::size_t> places_to_polish(
       const RepairChoice& choice) const {
     const std::vector<Candidate>& all = choice.candidates.all;
@@ -161,14 +183,17 @@ class Polishing : LeafWork {
         if (all[i].lambda == options_.at.lambda) return {i};
       return {};
     }
-    if (choice.chosen >= 0) {
-      const std::size_t first = at(choice.chosen);
-      places.push_back(first);
-      if (first + 1 < all.size()) places.push_back(first + 1);
-      return places;
+    // What costs too much on the path may be within the budget after the polish: so places
+    // after the choice are tried too, up to the last.
+    const bool goes_on = choice.chosen >= 0 && problem_.ordered.empty();
+    const std::size_t first = goes_on ? at(choice.chosen) : 0;
+    if (goes_on) places.push_back(first);
+    const std::size_t tries = std::min(kTries, all.size() - first - (goes_on ? 1 : 0));
+    for (std::size_t t = 1; t <= tries; ++t) {
+      const std::size_t span = all.size() - 1 - first;
+      places.push_back(goes_on ? first + (span * t + tries - 1) / tries
+                               : all.size() * t / tries - 1);
     }
-    const std::size_t tries = std::min(kTries, all.size());
-    for (std::size_t t = 1; t <= tries; ++t) places.push_back(all.size() * t / tries - 1);
     return places;
   }
 };
@@ -265,7 +290,7 @@ class GroupGaps : LeafWork {
   static constexpr Index kGapSteps = 15;
 };
 
-bool polishes(const RepairChoice& choice, const RepairOptions& options) {
+bool polishes(const RepairChoice& choice, const RepairOptions& options, bool ordered) {
   const std::vector<Candidate>& all = choice.candidates.all;
   const bool lambdas = !all.empty() && std::isfinite(all[0].lambda) &&
                        std::isnan(all[0].gamma) && options.gaps.empty();
@@ -278,8 +303,11 @@ bool polishes(const RepairChoice& choice, const RepairOptions& options) {
           "leave --polish out");
     return false;
   }
-  if (options.polish == Polish::on || options.at.polish || choice.chosen < 0) return true;
-  return all[at(choice.chosen)].accuracy_change.value < -kWorthPolish;
+  if (options.polish == Polish::on || options.at.polish || choice.chosen < 0 || ordered)
+    return true;
+  // A budget that ends the path before its last point is one that the polish may save.
+  return all[at(choice.chosen)].accuracy_change.value < -kWorthPolish ||
+         (!options.target && choice.chosen + 1 < std::ssize(all));
 }
 
 }  // namespace
@@ -385,7 +413,7 @@ RepairChoice choose_leaves(const HeadProblem& given, const RepairOptions& option
       for (Vector& theta : thetas) theta = touched.widen(theta);
   }
   if (gaps) return GroupGaps(problem, options, intervals, exec).run(std::move(folded));
-  if (polishes(folded.choice, options))
+  if (polishes(folded.choice, options, !problem.ordered.empty()))
     Polishing(problem, options, intervals, exec).add(folded);
   return std::move(folded.choice);
 }
