@@ -239,6 +239,22 @@ std::vector<InputColumn> lightgbm_inputs(const LightgbmText& file) {
   return inputs;
 }
 
+// The rule of each feature: 1, -1 or 0. Empty: the file states none.
+std::vector<int> lightgbm_monotone(const LightgbmText& file, std::size_t features) {
+  if (!file.header().contains("monotone_constraints")) return {};
+  std::vector<int> rules;
+  for (const std::string& word :
+       words_of(file.entry(file.header(), "monotone_constraints", "header").text)) {
+    if (word != "0" && word != "1" && word != "-1")
+      file.fail("monotone_constraints has an entry that is not -1, 0 or 1");
+    rules.push_back(word == "0" ? 0 : word == "1" ? 1 : -1);
+  }
+  if (rules.size() != features)
+    file.fail(fmt::format("monotone_constraints has {} entries for {} features",
+                          rules.size(), features));
+  return rules;
+}
+
 class LightgbmTree {
  public:
   LightgbmTree(const LightgbmText& file, std::size_t number)
@@ -356,6 +372,8 @@ LightgbmModel read_lightgbm(const LightgbmText& file) {
   found.trees.ensemble.unknown_missing = true;
   found.trees.ensemble.base.assign(static_cast<std::size_t>(outputs), 0.0);
   found.trees.ensemble.inputs = lightgbm_inputs(file);
+  found.trees.ensemble.monotone =
+      lightgbm_monotone(file, found.trees.ensemble.inputs.size());
   found.size = file.numbers(header, "tree_sizes", "header", &found.sizes);
   const std::size_t trees = file.trees().size();
   if (trees == 0) file.refuse("it has no trees");

@@ -14,6 +14,7 @@
 #include "fmd/baselines/baseline.h"
 #include "fmd/metrics/measure_names.h"
 #include "fmd/model/cut.h"
+#include "fmd/model/tree_backbone.h"
 #include "fmd/pipeline/complete_task.h"
 #include "fmd/pipeline/train_model.h"
 #include "fmd/pipeline/training_data.h"
@@ -72,7 +73,14 @@ bool is_between_groups(const std::string& measure) {
 // The model that is given, or one trained on the train part. Of a network only the last
 // layer is the head: the layers below give its features.
 Model base_model(const CompareInput& input, const CompareRows& rows, const Exec& exec) {
-  if (input.model) return cut_layers(*input.model, 1);
+  if (input.model) {
+    Model model = cut_layers(*input.model, 1);
+    // A file of trees tells no l2: as in a repair.
+    if (trees_of(*model.backbone) != nullptr)
+      model.note.l2 = 1 / static_cast<double>(input.train ? input.train->rows()
+                                                          : std::ssize(rows.edit));
+    return model;
+  }
   Task task = input.task;
   return train_model(select(input.data, rows.train), task, "", {}, exec).model;
 }
@@ -94,6 +102,7 @@ class Contest {
                     head_problem(model_, edit_, nullptr, train_ ? &*train_ : nullptr, {0}),
                 .flips = study_.attributes[0].flips(),
                 .reads = !edit_.pairs.empty(),
+                .trees = trees_of(*model_.backbone) != nullptr,
                 .baseline = {.checkpoints = options.checkpoints}},
         measure_(options.target            ? options.target->measure
                  : options.measure.empty() ? (ground_.reads ? "co" : "equalized_odds")

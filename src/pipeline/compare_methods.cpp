@@ -88,7 +88,13 @@ std::string column_not_read(const CompareGround& g) {
   return g.problem.group(g.problem.edit, 0).name + " is read below the last layer";
 }
 
+// Why a method that would fit a linear head again does not work on trees.
+std::string trees_refit(const CompareGround& g) {
+  return g.trees ? "the trees' own library must fit them again" : "";
+}
+
 std::string column_or_train(const CompareGround& g) {
+  if (g.reads && g.trees) return trees_refit(g);
   const std::string reason = column_not_read(g);
   return reason.empty() ? no_train(g) : reason;
 }
@@ -119,7 +125,9 @@ std::vector<CompareMethod> all_methods(const CompareGround& g) {
   for (const RepairMethodInfo& info : repair_methods()) {
     if (!info.compared) continue;
     std::string reason = info.on_columns ? column_not_read(g) : not_read(g);
-    if (reason.empty() && info.trains) reason = no_train(g);
+    if (reason.empty() && info.trains)
+      reason = g.trees ? "the values of leaves are no optimum, so they have no Hessian"
+                       : no_train(g);
     all.push_back({to_string(info.method), info.title, "fmd", "", "nothing", false, false,
                    std::move(reason), false, [&g, method = info.method](const Exec& exec) {
                      return fit_debiased(g, method, exec);
@@ -127,9 +135,15 @@ std::vector<CompareMethod> all_methods(const CompareGround& g) {
   }
   for (const BaselineInfo& info : baselines()) {
     const std::string needs = info.needs;
+    std::string reason;
+    if (g.trees && info.network)
+      reason = "it trains a network, not trees";
+    else if (info.trains || info.whole_head)
+      reason = trees_refit(g);
+    if (reason.empty()) reason = why_not(info, g.problem);
     all.push_back({info.name, info.title, "rival", info.source, needs, info.decisions_only,
-                   needs.starts_with("the attribute"), why_not(info, g.problem),
-                   info.network, [&g, name = std::string(info.name)](const Exec& exec) {
+                   needs.starts_with("the attribute"), std::move(reason), info.network,
+                   [&g, name = std::string(info.name)](const Exec& exec) {
                      return fit_baseline(name, g.problem, exec, g.baseline);
                    }});
   }

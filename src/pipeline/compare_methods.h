@@ -18,6 +18,7 @@ struct CompareGround {
   HeadProblem problem;
   bool flips = false;                // the attribute's values can be set
   bool reads = false;                // the model reads the attribute, and it can be flipped
+  bool trees = false;                // only their own library can fit them again
   std::optional<Limit> target = {};  // a gap between groups that solve aims at
   BaselineOptions baseline = {};
 };

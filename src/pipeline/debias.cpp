@@ -14,6 +14,7 @@
 #include "fmd/repair/prediction.h"
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
+#include "pipeline/monotone_rules.h"
 #include "pipeline/moved.h"
 #include "pipeline/proxies.h"
 #include "pipeline/repair_cut.h"
@@ -65,6 +66,7 @@ struct DebiasRun::State {
   RepairTables tables;
   Model original;  // with the layers to change as its head
   RepairParts parts;
+  std::vector<MonotoneNote> monotone;
   RepairChoice choices;
   const Candidates& candidates = choices.candidates;
   int chosen = -1;
@@ -84,10 +86,24 @@ struct DebiasRun::State {
         tables(read_repair(whole, data, options, exec)),
         original(cut_for_repair(whole, options, tables.rows())),
         parts(original, std::move(tables), options, exec) {
+    set_rules();
     choices = choose_repair(parts.problem, options,
                             {options.audit.confidence, options.audit.replicates}, exec);
     chosen = choices.chosen;
-    model = chosen < 0 ? whole : with_repaired(whole, options, choice().theta);
+    model = chosen < 0 ? whole : with_repaired(whole, choice().theta);
+  }
+
+  void set_rules() {
+    monotone = monotone_notes(original, options);
+    LeafOrder all;
+    for (MonotoneNote& note : monotone) {
+      const LeafOrder order = leaf_order(original, note);
+      note.before = keeps(order, original.theta);
+      if (!note.from_file || note.before) all.insert(all.end(), order.begin(), order.end());
+    }
+    if (options.allow_nonmonotone || all.empty()) return;
+    parts.problem.keeps_rules = [all](const Vector& theta) { return keeps(all, theta); };
+    parts.problem.ordered = std::move(all);
   }
 
   static Exec noting(Exec how, const std::function<void(const std::string&)>& note) {
@@ -117,7 +133,8 @@ struct DebiasRun::State {
     if (is_newton(options.method))
       return first_order_gap(parts.problem, choice().theta, pairs, exec);
     if (candidates.path.g.size() == 0) return {};
-    return path_gap(parts.problem, candidates.path.theta(choice().lambda), pairs, exec);
+    return path_gap(parts.problem, candidates.on_path(parts.problem.theta, choice().lambda),
+                    pairs, exec);
   }
 
   void describe(DebiasReport& report) const {
@@ -298,6 +315,9 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   s.describe(report);
   s.predict(report);
   report.leaves = leaf_edit(s.whole, repaired);
+  report.monotone = s.monotone;
+  for (MonotoneNote& note : report.monotone)
+    note.after = keeps(leaf_order(s.whole, note), repaired.theta);
 
   const std::vector<Control> controls =
       make_controls(s.whole, before, after, s.parts, s.exec);

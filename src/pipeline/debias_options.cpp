@@ -117,6 +117,26 @@ std::vector<OptionField> fields(DebiasOptions& o) {
        .help = "solve, path: candidates along the path",
        .least = 2,
        .most = 1000},
+      {.name = "polish",
+       .value = named(o.polish, parse_polish),
+       .flag = "--polish",
+       .help =
+           "Trees: also change leaves that a flip does not reach, in a few steps; auto: "
+           "where the repair loses accuracy; on or off",
+       .optional = true},
+      {.name = "monotone",
+       .value = &o.monotone,
+       .flag = "--monotone",
+       .help =
+           "Trees: the answer must not fall (+1) or not rise (-1) with this input, e.g. "
+           "age=+1; beside the rules that the file states",
+       .shows_default = false,
+       .optional = true},
+      {.name = "allow_nonmonotone",
+       .value = &o.allow_nonmonotone,
+       .flag = "--allow-nonmonotone",
+       .help = "Trees: a repair may break these rules",
+       .optional = true},
       {.name = "anchor",
        .value = &o.anchor,
        .flag = "--anchor",

@@ -7,28 +7,9 @@
 
 #include "fmd/core/error.h"
 #include "fmd/model/cut.h"
-#include "fmd/model/cut_leaves.h"
 #include "fmd/model/tree_backbone.h"
 
 namespace fmd::internal {
-namespace {
-
-// The columns that pairs of the repaired attributes differ in; none: they may differ in
-// any.
-std::vector<std::string> repaired_columns(const Task& task, const DebiasOptions& options) {
-  std::vector<std::string> columns;
-  for (const AttributeSpec& spec : task.attributes) {
-    const bool asked = std::find(options.repair.begin(), options.repair.end(), spec.name) !=
-                       options.repair.end();
-    if (!options.repair.empty() && !asked) continue;
-    if (spec.pairs != "flip") return {};
-    if (spec.columns.empty()) columns.push_back(spec.name);
-    columns.insert(columns.end(), spec.columns.begin(), spec.columns.end());
-  }
-  return columns;
-}
-
-}  // namespace
 
 Model cut_for_repair(const Model& model, const DebiasOptions& options, Index rows) {
   if (trees_of(*model.backbone) == nullptr) return cut_layers(model, options.layers);
@@ -38,14 +19,31 @@ Model cut_for_repair(const Model& model, const DebiasOptions& options, Index row
                             "boosted trees do not have: their leaf values are no optimum",
                             to_string(options.method)),
                 "use --method solve, or see the rows with fmd explain");
-  Model cut = cut_leaves(model, repaired_columns(model.task, options));
-  if (rows > 0) cut.note.l2 = 1 / static_cast<double>(rows);
-  return cut;
+  Model trees = model;
+  if (rows > 0) trees.note.l2 = 1 / static_cast<double>(rows);
+  return trees;
 }
 
-Model with_repaired(const Model& whole, const DebiasOptions& options, const Vector& theta) {
+std::vector<Index> touched_leaves(const Model& model, const Study& study,
+                                  const std::vector<std::size_t>& repaired) {
+  const TreeEnsemble* trees = trees_of(*model.backbone);
+  if (trees == nullptr) return {};
+  std::vector<std::string> columns;
+  for (const std::size_t a : repaired) {
+    if (pairs_of(model.task.attributes[a]).kind != PairKind::flip) return {};
+    const std::vector<std::string>& own = study.attributes[a].columns;
+    columns.insert(columns.end(), own.begin(), own.end());
+  }
+  const std::vector<bool> below = leaves_below(*trees, columns);
+  std::vector<Index> touched;
+  for (std::size_t leaf = 0; leaf < below.size(); ++leaf)
+    if (below[leaf]) touched.push_back(static_cast<Index>(leaf));
+  return touched;
+}
+
+Model with_repaired(const Model& whole, const Vector& theta) {
   if (trees_of(*whole.backbone) == nullptr) return with_top(whole, theta);
-  return with_leaves(whole, repaired_columns(whole.task, options), theta);
+  return with_theta(whole, theta);
 }
 
 std::optional<LeafEdit> leaf_edit(const Model& before, const Model& after) {

@@ -10,6 +10,7 @@
 #include "fmd/core/hash.h"
 #include "fmd/data/split.h"
 #include "fmd/pipeline/read.h"
+#include "pipeline/repair_cut.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd::internal {
@@ -146,6 +147,7 @@ HeadProblem head_problem(const Model& model, const StudyPart& edit,
     for (const Index f : model.backbone->columns()->of(edit.study->attributes[a]))
       problem.attribute_features->push_back(f);
   }
+  problem.touched = touched_leaves(model, *edit.study, repaired);
   problem.edit = edit.view();
   if (holdout != nullptr) problem.holdout = holdout->view();
   if (train == nullptr) return problem;

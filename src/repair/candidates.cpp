@@ -13,6 +13,7 @@
 #include "fmd/unlearn/solve.h"
 #include "repair/gap_penalties.h"
 #include "repair/group_targets.h"
+#include "repair/leaf_repair.h"
 #include "repair/match_candidates.h"
 #include "repair/network_candidates.h"
 #include "repair/newton_candidates.h"
@@ -41,7 +42,7 @@ Candidates linear_path(const HeadProblem& problem, const RepairOptions& options,
   Candidates candidates;
   candidates.path = shared.path != nullptr
                         ? *shared.path
-                        : make_path(*problem.head->as_linear(), rows, problem.edit.pairs,
+                        : make_path(*problem.head->as_linear(), rows, repair_pairs(problem),
                                     problem.theta, {.l2 = problem.l2}, exec);
   for (const double lambda : path_grid(candidates.path, options, shared)) {
     Candidate candidate;
@@ -80,7 +81,8 @@ Candidates solve_candidates(const HeadProblem& problem, const RepairOptions& opt
                             const SharedFit& shared, const Exec& exec) {
   if (!problem.head->linear()) return network_candidates(problem, options, shared, exec);
   Candidates candidates = linear_path(problem, options, shared, exec);
-  SolveSeries series(*problem.head, problem.theta, problem.edit.rows, problem.edit.pairs,
+  const std::vector<PairSet> pairs = repair_pairs(problem);
+  SolveSeries series(*problem.head, problem.theta, problem.edit.rows, pairs,
                      solve_options(problem, options), exec);
   Vector offset = Vector::Zero(problem.theta.size());
   Index done = 0;
@@ -168,12 +170,33 @@ const std::vector<RepairMethodInfo>& repair_methods() {
 
 Candidates make_candidates(const HeadProblem& problem, const RepairOptions& options,
                            const Exec& exec) {
-  return make_shared_candidates(problem, options, {}, exec);
+  if (problem.touched.empty()) return make_shared_candidates(problem, options, {}, exec);
+  const TouchedLeaves touched(problem, exec);
+  RepairOptions how = options;
+  how.method = leaf_method(options);
+  Candidates candidates = make_shared_candidates(touched.problem(), how, {}, exec);
+  touched.widen(candidates);
+  return candidates;
+}
+
+Vector Candidates::on_path(const Vector& theta0, double lambda) const {
+  Vector theta = path.theta(lambda);
+  if (path_features.empty()) return theta;
+  Vector all = theta0;
+  for (std::size_t j = 0; j < path_features.size(); ++j)
+    all[path_features[j]] = theta[static_cast<Index>(j)];
+  return all;
 }
 
 }  // namespace fmd
 
 namespace fmd::internal {
+
+std::vector<PairSet> repair_pairs(const HeadProblem& problem) {
+  std::vector<PairSet> all = problem.edit.pairs;
+  for (const PairSet& set : more_pairs(problem)) all.push_back(set);
+  return all;
+}
 
 Candidates make_shared_candidates(const HeadProblem& problem, const RepairOptions& options,
                                   const SharedFit& shared, const Exec& exec) {

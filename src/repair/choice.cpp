@@ -9,7 +9,9 @@
 #include "core/check.h"
 #include "core/index.h"
 #include "repair/cross_fit.h"
+#include "repair/cross_fitted_choice.h"
 #include "repair/group_targets.h"
+#include "repair/leaf_repair.h"
 #include "repair/measure.h"
 
 namespace fmd {
@@ -24,6 +26,7 @@ double mean_bias(const Candidate& candidate) {
 bool is_at(const Candidate& candidate, const CandidateAt& at) {
   return (!at.lambda || candidate.lambda == *at.lambda) &&
          (!at.s || candidate.s == *at.s) && (!at.rows || candidate.K == *at.rows) &&
+         candidate.polish == at.polish.value_or(0) &&
          (!at.gamma || candidate.gamma == *at.gamma) && (!at.mu || candidate.mu == *at.mu);
 }
 
@@ -80,11 +83,12 @@ int choose(const std::vector<Candidate>& candidates, const RepairOptions& option
   for (const Candidate& one : candidates) {
     const Budget budget = budget_of(one, options);
     figures.push_back({one.accuracy.value, mean_bias(one)});
-    any.eligible.push_back(true);
-    unproven.eligible.push_back(one.lowers_bias && budget == Budget::not_proven);
+    any.eligible.push_back(one.keeps_rules);
+    unproven.eligible.push_back(one.lowers_bias && one.keeps_rules &&
+                                budget == Budget::not_proven);
     step.eligible.push_back(options.at.any()
                                 ? is_at(one, options.at)
-                                : one.lowers_bias && one.keeps_flips &&
+                                : one.lowers_bias && one.keeps_rules && one.keeps_flips &&
                                       (options.target ? one.target == Verdict::pass
                                                       : budget == Budget::proven));
   }
@@ -144,7 +148,7 @@ class CrossFittedChoice {
         before_(answers(problem, problem.theta, name_, exec)),
         after_(whole_.all.size()) {}
 
-  RepairChoice run() {
+  FoldedChoice run() {
     const bool refines = takes_long(problem_, options_) &&
                          whole_.all.size() > kFirstLambdas &&
                          std::isfinite(whole_.all[0].lambda);
@@ -157,14 +161,18 @@ class CrossFittedChoice {
       add(all);
     }
     const int place = chosen();
-    RepairChoice choice;
-    choice.chosen = place;
-    if (place >= 0)
+    FoldedChoice folded;
+    for (const std::size_t i : measured_) {
+      folded.without_fold.emplace_back();
       for (std::size_t k = 0; k < fit_.folds(); ++k)
-        choice.without_fold.push_back(fit_.theta(k, measured_[at(place)]));
+        folded.without_fold.back().push_back(fit_.theta(k, i));
+    }
+    RepairChoice& choice = folded.choice;
+    choice.chosen = place;
+    if (place >= 0) choice.without_fold = folded.without_fold[at(place)];
     choice.candidates = std::move(whole_);
     choice.candidates.all = std::move(figures_);
-    return choice;
+    return folded;
   }
 
  private:
@@ -213,15 +221,31 @@ class CrossFittedChoice {
 
 }  // namespace
 
-RepairChoice choose_repair(const HeadProblem& problem, const RepairOptions& options,
+}  // namespace fmd
+
+namespace fmd::internal {
+
+FoldedChoice choose_folded(const HeadProblem& problem, const RepairOptions& options,
                            const IntervalOptions& intervals, const Exec& exec) {
   if (!problem.folds.empty())
     return CrossFittedChoice(problem, options, intervals, exec).run();
-  RepairChoice choice;
+  FoldedChoice folded;
+  RepairChoice& choice = folded.choice;
   choice.candidates = make_candidates(problem, options, exec);
   measure_candidates(problem, options, intervals, exec, choice.candidates.all);
   choice.chosen = choose(choice.candidates.all, options);
-  return choice;
+  return folded;
+}
+
+}  // namespace fmd::internal
+
+namespace fmd {
+
+RepairChoice choose_repair(const HeadProblem& problem, const RepairOptions& options,
+                           const IntervalOptions& intervals, const Exec& exec) {
+  if (!problem.touched.empty() && !repairs_matched(problem, options))
+    return choose_leaves(problem, options, intervals, exec);
+  return choose_folded(problem, options, intervals, exec).choice;
 }
 
 std::string rule_in_words(const RepairOptions& options, bool matched) {

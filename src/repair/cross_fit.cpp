@@ -66,12 +66,17 @@ std::vector<Path> CrossFit::fold_paths(const Exec& exec) const {
       G[a].add(consistency_matrix(head, std::span(&part.pairs[a], 1), theta, exec),
                part.pairs[a].total_weight());
   }
+  Matrix more;  // pairs of training rows are in no fold
+  const std::span<const PairSet> others = more_pairs(problem_);
+  if (!others.empty()) more = consistency_matrix(head, others, theta, exec);
+  const auto sets = static_cast<double>(G.size() + others.size());
   const Matrix of_train =
       from_train ? hessian(head, problem_.train->rows, theta, how, exec) : Matrix{};
   std::vector<Path> paths;
   for (std::size_t k = 0; k < folds_.size(); ++k) {
     Matrix mean = Matrix::Zero(theta.size(), theta.size());
-    for (const LeftOut& one : G) mean += one.without(k) / static_cast<double>(G.size());
+    for (const LeftOut& one : G) mean += one.without(k) / sets;
+    if (!others.empty()) mean += static_cast<double>(others.size()) / sets * more;
     paths.push_back(make_path(from_train ? of_train : H.without(k), mean, theta));
   }
   return paths;

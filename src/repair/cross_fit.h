@@ -22,8 +22,7 @@ class CrossFit {
   void fit(std::span<const std::size_t> positions, const Exec& exec);
 
   [[nodiscard]] std::size_t folds() const { return folds_.size(); }
-  [[nodiscard]] const HeadProblem& fold(std::size_t k) const { return folds_[k]->problem; }
-  [[nodiscard]] const SomeRows& rows(std::size_t k) const { return folds_[k]->fold; }
+  [[nodiscard]] const FoldProblem& fold(std::size_t k) const { return *folds_[k]; }
   // Empty where it is not fitted.
   [[nodiscard]] const Vector& theta(std::size_t fold, std::size_t candidate) const {
     return theta_[fold][candidate];

@@ -28,8 +28,10 @@ std::vector<const char*> soft_measures(const std::string& measure) {
   return {"equal_opportunity_soft", "false_positive_soft"};
 }
 
-std::vector<GapPenalty> penalties(const HeadProblem& problem, const RepairOptions& options,
-                                  double gamma) {
+}  // namespace
+
+std::vector<GapPenalty> group_penalties(const HeadProblem& problem,
+                                        const RepairOptions& options, double gamma) {
   std::vector<GapPenalty> all;
   for (std::size_t k = 0; gamma > 0 && k < problem.repaired.size(); ++k) {
     const GroupCodes& attribute = problem.group(problem.edit, k);
@@ -53,6 +55,8 @@ std::vector<GapPenalty> penalties(const HeadProblem& problem, const RepairOption
   }
   return all;
 }
+
+namespace {
 
 void add_settings(const RepairOptions& options, const Path& path,
                   std::vector<Candidate>& all) {
@@ -94,14 +98,18 @@ bool targets_group_gap(const RepairOptions& options) {
   return options.target && is_group_gap(options.target->measure);
 }
 
+void require_favorable(const HeadProblem& problem) {
+  if (problem.favorable < 0)
+    throw Error(ErrorKind::bad_option, "debias: a group gap needs a favourable class",
+                "say which answer is good for the person: --favorable VALUE");
+}
+
 Candidates group_target_candidates(const HeadProblem& problem, const RepairOptions& options,
                                    const SharedFit& shared, const Exec& exec) {
   if (!problem.head->linear())
     throw Error(ErrorKind::unsupported,
                 "debias: a target on a group gap works on a linear head", "use --layers 1");
-  if (problem.favorable < 0)
-    throw Error(ErrorKind::bad_option, "debias: a group gap needs a favourable class",
-                "say which answer is good for the person: --favorable VALUE");
+  require_favorable(problem);
   const bool from_train = hessian_from_train(problem, options);
   Candidates made;
   made.path = shared.path != nullptr
@@ -124,7 +132,7 @@ Candidates group_target_candidates(const HeadProblem& problem, const RepairOptio
     if (i == 0 || made.all[i - 1].lambda != candidate.lambda)
       start = made.path.theta(candidate.lambda);
     how.lambda = candidate.lambda;
-    how.gaps = penalties(problem, options, candidate.gamma);
+    how.gaps = group_penalties(problem, options, candidate.gamma);
     const SolveResult solved = solve(*problem.head, problem.theta, problem.edit.rows,
                                      problem.edit.pairs, how, exec, start);
     start = candidate.theta = solved.theta;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/internal.h"
 #include "fmd/repair/candidates.h"
+#include "fmd/unlearn/solve.h"
 #include "repair/shared_fit.h"
 
 namespace fmd::internal {
@@ -12,6 +14,16 @@ namespace fmd::internal {
 // or equalized_odds.
 [[nodiscard]] bool is_group_gap(const std::string& measure);
 [[nodiscard]] bool targets_group_gap(const RepairOptions& options);
+
+// The weights of squared soft gaps that are tried for a target.
+inline constexpr double kGapGammas[] = {0, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
+// The soft gaps of the target, on the edit rows, with this weight; none for gamma 0. Throws
+// Error(bad_data: fewer than two groups with enough rows).
+[[nodiscard]] std::vector<GapPenalty> group_penalties(const HeadProblem& problem,
+                                                      const RepairOptions& options,
+                                                      double gamma);
+// Throws Error(bad_option) unless a favourable class is named.
+void require_favorable(const HeadProblem& problem);
 
 // For a target on a group gap: solve with gamma (soft group gap)^2 beside lambda times the
 // consistency term, on a grid of both. Soft scores are sharpened, so that they are near

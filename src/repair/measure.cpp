@@ -184,6 +184,18 @@ ChoiceAnswers answers(const HeadProblem& problem, const Vector& theta,
 
 ChoiceAnswers answers(const HeadProblem& problem, const CrossFit& fit,
                       std::size_t candidate, const std::string& name, const Exec& exec) {
+  std::vector<const FoldProblem*> folds;
+  std::vector<Vector> theta;
+  for (std::size_t k = 0; k < fit.folds(); ++k) {
+    folds.push_back(&fit.fold(k));
+    theta.push_back(fit.theta(k, candidate));
+  }
+  return answers(problem, folds, theta, name, exec);
+}
+
+ChoiceAnswers answers(const HeadProblem& problem, std::span<const FoldProblem* const> folds,
+                      std::span<const Vector> theta, const std::string& name,
+                      const Exec& exec) {
   const Places places(problem.edit);
   const bool by_row = name == kOddsMeasure || is_group_gap(name);
   ChoiceAnswers all;
@@ -192,9 +204,9 @@ ChoiceAnswers answers(const HeadProblem& problem, const CrossFit& fit,
   for (std::size_t a = 0; a < problem.edit.pairs.size(); ++a)
     all.gaps.emplace_back(by_row ? all.correct.size() : places.units(a));
   all.flips = Vector::Zero(is_group_gap(name) ? std::ssize(all.gaps) : 0);
-  for (std::size_t k = 0; k < fit.folds(); ++k) {
-    const ChoiceAnswers one = answers(fit.fold(k), fit.theta(k, candidate), name, exec);
-    const SomeRows& fold = fit.rows(k);
+  for (std::size_t k = 0; k < folds.size(); ++k) {
+    const ChoiceAnswers one = answers(folds[k]->problem, theta[k], name, exec);
+    const SomeRows& fold = folds[k]->fold;
     for (Index i = 0; i < one.correct.size(); ++i)
       all.correct[places.row(fold.rows[at(i)])] = one.correct[i];
     for (std::size_t a = 0; a < one.gaps.size(); ++a)
@@ -228,6 +240,8 @@ void add_figures(const HeadProblem& problem, const RepairOptions& options,
     candidates[k].most_loss = loss_at_risk(before.correct, columns[k], options.risk);
     candidates[k].log_loss = after[k].log_loss;
     candidates[k].lowers_bias = true;
+    candidates[k].keeps_rules =
+        problem.keeps_rules == nullptr || problem.keeps_rules(candidates[k].theta);
     candidates[k].keeps_flips = options.may_use_attribute || after[k].flips.size() == 0 ||
                                 (after[k].flips.array() <= before.flips.array()).all();
   }

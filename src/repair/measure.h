@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,12 @@ struct ChoiceAnswers {
 [[nodiscard]] ChoiceAnswers answers(const HeadProblem& problem, const CrossFit& fit,
                                     std::size_t candidate, const std::string& measure,
                                     const Exec& exec);
+
+// Of what was fitted without each fold.
+[[nodiscard]] ChoiceAnswers answers(const HeadProblem& problem,
+                                    std::span<const FoldProblem* const> folds,
+                                    std::span<const Vector> theta,
+                                    const std::string& measure, const Exec& exec);
 
 // The candidates' figures from their answers, paired with those before.
 void add_figures(const HeadProblem& problem, const RepairOptions& options,

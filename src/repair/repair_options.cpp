@@ -20,6 +20,9 @@ constexpr Name<NetworkOptimizer> kOptimizerNames[] = {{NetworkOptimizer::automat
                                                       {NetworkOptimizer::lm, "lm"},
                                                       {NetworkOptimizer::adam, "adam"}};
 
+constexpr Name<Polish> kPolishNames[] = {
+    {Polish::automatic, "auto"}, {Polish::on, "on"}, {Polish::off, "off"}};
+
 constexpr Name<HessianRows> kHessianNames[] = {{HessianRows::automatic, ""},
                                                {HessianRows::train, "train"},
                                                {HessianRows::data, "data"}};
@@ -81,6 +84,9 @@ void validate_at(const CandidateAt& at) {
   if (at.gamma) require_option(*at.gamma >= 0, "debias", "at gamma", *at.gamma, ">= 0");
   if (at.mu) require_option(*at.mu >= 0, "debias", "at mu", *at.mu, ">= 0");
   if (at.rows) require_option(*at.rows >= 1, "debias", "at K", *at.rows, ">= 1");
+  if (at.polish)
+    require_option(*at.polish >= 1 && *at.polish <= 1000 && at.lambda, "debias",
+                   "at polish", *at.polish, "from 1 to 1000, with lambda");
 }
 
 }  // namespace
@@ -104,6 +110,12 @@ std::string to_string(NetworkOptimizer optimizer) {
 
 NetworkOptimizer parse_optimizer(const std::string& name) {
   return parse_name(kOptimizerNames, "debias", "optimizer", name);
+}
+
+std::string to_string(Polish polish) { return name_of(kPolishNames, "polish", polish); }
+
+Polish parse_polish(const std::string& name) {
+  return parse_name(kPolishNames, "debias", "polish", name);
 }
 
 std::string to_string(HessianRows rows) { return name_of(kHessianNames, "hessian", rows); }
@@ -138,9 +150,10 @@ CandidateAt parse_at(const std::string& text) {
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string name = part.substr(0, equals);
     const auto value = as_number(part.substr(std::min(equals + 1, part.size())));
+    const bool whole = name == "K" || name == "polish";
     const bool known =
-        name == "lambda" || name == "s" || name == "K" || name == "gamma" || name == "mu";
-    if (!known || !value || (name == "K" && *value != std::floor(*value)))
+        whole || name == "lambda" || name == "s" || name == "gamma" || name == "mu";
+    if (!known || !value || (whole && *value != std::floor(*value)))
       throw Error(ErrorKind::bad_option,
                   fmt::format("--at {}: \"{}\" names no candidate", text, part),
                   "write --at lambda=10, --at s=.001, --at s=.001,K=100 or --at "
@@ -150,6 +163,7 @@ CandidateAt parse_at(const std::string& text) {
     if (name == "gamma") at.gamma = value;
     if (name == "mu") at.mu = value;
     if (name == "K") at.rows = static_cast<Index>(*value);
+    if (name == "polish") at.polish = static_cast<Index>(*value);
     start = end + 1;
   }
   return at;
@@ -161,6 +175,7 @@ std::string to_string(const CandidateAt& at) {
     text += (text.empty() ? "" : ",") + part;
   };
   if (at.lambda) add(fmt::format("lambda={}", *at.lambda));
+  if (at.polish) add(fmt::format("polish={}", *at.polish));
   if (at.s) add(fmt::format("s={}", *at.s));
   if (at.rows) add(fmt::format("K={}", *at.rows));
   if (at.gamma) add(fmt::format("gamma={}", *at.gamma));

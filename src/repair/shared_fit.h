@@ -21,6 +21,14 @@ struct SharedFit {
   [[nodiscard]] bool empty() const { return whole == nullptr; }
 };
 
+// Pairs of training rows, where leaves of trees are repaired.
+[[nodiscard]] inline std::span<const PairSet> more_pairs(const HeadProblem& problem) {
+  if (problem.more_pairs == nullptr) return {};
+  return problem.more_pairs->sets;
+}
+// All pairs that the repair may use.
+[[nodiscard]] std::vector<PairSet> repair_pairs(const HeadProblem& problem);
+
 // make_candidates() at the settings that are wanted: one candidate for each, in their
 // order.
 [[nodiscard]] Candidates make_shared_candidates(const HeadProblem& problem,

@@ -88,6 +88,7 @@ Json key_json(const Candidate& candidate) {
     json["lambda"] = "infinity";
   else if (!std::isnan(candidate.lambda))
     json["lambda"] = candidate.lambda;
+  if (candidate.polish > 0) json["polish"] = candidate.polish;
   if (!std::isnan(candidate.s)) json["s"] = candidate.s;
   if (candidate.K > 0) json["K"] = candidate.K;
   if (!std::isnan(candidate.gamma)) json["gamma"] = candidate.gamma;
@@ -269,6 +270,12 @@ std::string receipt_json(const DebiasReport& r, const RunNote& run) {
   json["chosen"] = chosen_json(r);
   json["rule"] = rule_on_test(r);
   json["solve"] = solve_json(r);
+  for (const MonotoneNote& rule : r.monotone)
+    json["monotone"].push_back({{"input", rule.input},
+                                {"direction", rule.direction},
+                                {"from", rule.from_file ? "model" : "option"},
+                                {"before", rule.before},
+                                {"after", rule.after}});
   if (r.leaves)
     json["leaves"] = {{"changed", r.leaves->changed},
                       {"of", r.leaves->leaves},
@@ -649,6 +656,12 @@ Sheet sheet_of(const DebiasReport& r) {
     line(s, "", "changed {} of {} leaf values in {} of {} trees, by {:.3g} at most",
          count(r.leaves->changed), count(r.leaves->leaves),
          count(std::ssize(r.leaves->trees)), count(r.leaves->all_trees), r.leaves->largest);
+  for (const MonotoneNote& rule : r.monotone)
+    line(s, "", "must not {} with {} ({}): {}", rule.direction > 0 ? "fall" : "rise",
+         rule.input, rule.from_file ? "a rule of the model" : "--monotone",
+         rule.after    ? "kept by every tree"
+         : rule.before ? "broken by the repair"
+                       : "broken, as by the original");
   SheetSection& end = sheet.add("WHAT THIS DOES NOT SAY");
   end.line("  ", caveats(r));
   for (const ProxyReport& proxy : r.proxies)

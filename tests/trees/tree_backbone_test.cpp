@@ -7,8 +7,9 @@
 
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
-#include "fmd/model/cut_leaves.h"
+#include "fmd/model/model.h"
 #include "fmd/model/passes.h"
+#include "model/held_features.h"
 #include "support/close.h"
 
 namespace fmd {
@@ -204,31 +205,27 @@ TEST(TreeEnsemble, DamageIsNamed) {
                ErrorKind::bad_model, "no split leads to");
 }
 
-TEST(CutLeaves, OnlyLeavesBelowASplitOnTheColumnAreLeft) {
+TEST(HoldFeatures, TheHeldLeavesBecomeTheOffset) {
   EXPECT_EQ(leaves_below(small(), {"color"}),
             (std::vector<bool>{false, true, true, false}));
   EXPECT_EQ(leaves_below(small(), {"x"}), (std::vector<bool>{true, true, true, false}));
   Vector theta(4);
   theta << 1, 2, 4, 8;
   const Model model = model_of(small(), theta);
-  const Model cut = cut_leaves(model, {"color"});
-  EXPECT_EQ(cut.theta.size(), 2);
   const Table table =
       table_of({numbers("x", {1, 3, 3}), texts("color", {"red", "green"}, {0, 0, 1})});
   const auto X = model.backbone->features(table, {}, {});
-  const auto part = cut.backbone->features(table, {}, {});
+  const std::vector<std::int32_t> place = {-1, 0, 1, -1};
+  const auto part = hold_features(*X, place, linear_head(model), theta, {});
+  EXPECT_EQ(part->cols(), 2);
+  const LinearHead head(2, 1, {.intercept = false, .output_of = {0, 0}});
   Rows whole, top;
   whole.X = X.get();
   top.X = part.get();
-  EXPECT_CLOSE(all_logits(*cut.head, top, cut.theta, {}),
-               all_logits(*model.head, whole, model.theta, {}), 1e-15);
-  Vector changed(2);
-  changed << 20, 40;
-  Vector want(4);
-  want << 1, 20, 40, 8;
-  EXPECT_CLOSE(with_leaves(model, {"color"}, changed).theta, want, 0);
-  EXPECT_EQ(cut_leaves(model, {"unused"}).theta.size(), 4);
-  EXPECT_ERROR((void)with_leaves(model, {"color"}, theta), ErrorKind::bad_shape, "needs 2");
+  Vector few(2);
+  few << 2, 4;
+  EXPECT_CLOSE(all_logits(head, top, few, {}), all_logits(*model.head, whole, theta, {}),
+               1e-15);
 }
 
 }  // namespace fmd

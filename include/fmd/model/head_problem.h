@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fmd/core/exec.h"
@@ -71,6 +72,16 @@ struct HeadProblem {
   // Given training rows, out: the rows, in: their counterparts (Eq. 8), one set for each
   // repaired attribute. Weights are those of the rows.
   std::function<KeptPairs(std::span<const Index> rows, const Exec& exec)> replaced;
+  // Leaves of trees: the features, ascending, that can differ between the sides of a pair.
+  // Repairs change these first; the others hold. Empty: every feature, or no trees.
+  std::vector<Index> touched = {};
+  // Pairs of parameters: the first must not be above the second, so that the answer never
+  // falls, or never rises, with an input. keeps_rules tells whether parameters of this
+  // problem do so; null: there are no rules.
+  std::vector<std::pair<Index, Index>> ordered = {};
+  std::function<bool(const Vector& theta)> keeps_rules = {};
+  // Pairs of training rows for a repair of leaves: pairs need no labels. Null: none.
+  std::shared_ptr<const KeptPairs> more_pairs = {};
   // Other pairs of the edit part for each epoch; null: there are none. Valid until the next
   // call.
   std::function<std::span<const PairSet>(int epoch)> redraw;

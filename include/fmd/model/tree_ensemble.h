@@ -77,6 +77,7 @@ struct TreeEnsemble {
   std::vector<Tree> trees;
   std::vector<std::vector<std::uint32_t>> sets;  // of categories: bit c of word c / 32
   std::vector<double> base = {0};  // what stands in each output before the first tree
+  std::vector<int> monotone = {};  // of each input: 1, -1, or 0 = any; empty: not stated
   bool single = false;           // numbers are rounded to float32 before they are compared
   bool unknown_missing = false;  // a text that is no level counts as missing; otherwise it
                                  // is an error

@@ -30,6 +30,10 @@ struct DebiasOptions : RepairOptions {
   // Without effect where a hold-out is given.
   Index folds = 5;
   double holdout_share = 0.2;
+  // Trees: "age=+1" for an input with which the answer must not fall, -1: not rise; beside
+  // the rules that the file states. allow_nonmonotone: candidates may break them.
+  std::vector<std::string> monotone = {};
+  bool allow_nonmonotone = false;
   AuditOptions
       audit;  // how figures are measured; its task and previous audits are not used
   // Of the model's task. Attributes that its flags name are those to repair; the task's

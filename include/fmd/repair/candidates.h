@@ -17,10 +17,14 @@ namespace fmd {
 struct Candidates {
   std::vector<Candidate> all;
   Path path;                              // solve and path only
+  std::vector<Index> path_features;       // trees: the leaves of `path`; empty = all
   InverseSummary solve;                   // largest residual; iterations of all candidates
   double relative_gradient = kUndefined;  // remove, replace: see DebiasReport
   std::string status;
   std::string hessian_source;  // "train" | "edit" | "edit pairs" | "none"
+
+  // All parameters at this point of the path; theta0: those of the problem.
+  [[nodiscard]] Vector on_path(const Vector& theta0, double lambda) const;
 };
 
 // The candidates of options.method; on matched pairs those of match_candidates.h. Throws

@@ -53,11 +53,19 @@ struct StepScale {
 // "auto", "as-printed", "removal" or a number > 0. Throws Error(bad_option).
 [[nodiscard]] StepScale parse_scale(const std::string& text);
 
-// Names the candidate that is taken: "lambda=10" for solve and path, "s=.001" for step,
+// Trees: after the repair of the leaves that a flip reaches, a few steps over all leaves.
+// automatic: where the first repair loses accuracy.
+enum class Polish { automatic, on, off };
+[[nodiscard]] std::string to_string(Polish polish);  // "auto", "on" or "off"
+[[nodiscard]] Polish parse_polish(const std::string& name);
+
+// Names the candidate that is taken: "lambda=10" for solve and path ("lambda=10,polish=5"
+// where leaves of trees were polished), "s=.001" for step,
 // "s=.001,K=100" for remove and replace, "gamma=10,mu=.001" for solve on matched pairs.
 struct CandidateAt {
   std::optional<double> lambda, s, gamma, mu;
   std::optional<Index> rows;  // K
+  std::optional<Index> polish;
 
   [[nodiscard]] bool any() const { return lambda || s || rows || gamma || mu; }
 };
@@ -94,6 +102,7 @@ struct RepairOptions {
   bool best_effort = false;  // no candidate: take the least biased one
   bool keep_rate = false;    // shift the intercept so that the favourable rate stays
   HessianRows hessian = HessianRows::automatic;
+  Polish polish = Polish::automatic;
   Index points = 30;  // candidates along the path
   double anchor = 1, fit = 0;
   double mu = -1;           // -1 = the model's l2

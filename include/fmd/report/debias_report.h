@@ -84,6 +84,14 @@ struct LeafEdit {
   Index all_trees = 0;
 };
 
+// A rule that the answer never falls, or never rises, with an input.
+struct MonotoneNote {
+  std::string input;
+  int direction = 1;                 // 1: it must not fall; -1: not rise
+  bool from_file = true;             // stated by the model, otherwise by the user
+  bool before = true, after = true;  // every tree keeps it
+};
+
 struct DebiasReport {
   std::string model, model_sha256, out, out_sha256;
   // Of a model of several files: all of them, the one that is opened first. Empty: one
@@ -134,8 +142,9 @@ struct DebiasReport {
   std::vector<std::string> notes = {};  // what was left out, counted or taken for something
   std::string blas_kernel;
   std::uint64_t seed = 0;
-  std::optional<LeafEdit> leaves;          // models of trees
-  std::optional<LedgerCount> ledger = {};  // none: no ledger was named
+  std::optional<LeafEdit> leaves;           // models of trees
+  std::vector<MonotoneNote> monotone = {};  // rules of trees
+  std::optional<LedgerCount> ledger = {};   // none: no ledger was named
 
   // The test's contenders, or the hold-out's where there is no test.
   [[nodiscard]] const std::vector<Contender>& figures() const {

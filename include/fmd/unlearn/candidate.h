@@ -17,6 +17,7 @@ struct Candidate {
   Index K = 0;                 // remove, replace: number of training rows
   double gamma = kUndefined;   // solve on matched pairs: weight of the squared odds gaps,
   double mu = kUndefined;      // and of staying close in the parameters
+  Index polish = 0;            // trees: steps over all leaves after lambda's repair
   std::string kind;            // the method; "path" has the quadratic anchor of "solve"
   Vector theta;
   Interval accuracy, accuracy_change;       // change: paired with the original
@@ -25,6 +26,7 @@ struct Candidate {
   double log_loss = kUndefined;
   bool keeps_flips =
       true;  // a target on a group gap: flip gaps are not above the original's
+  bool keeps_rules = true;   // HeadProblem::keeps_rules
   bool lowers_bias = false;  // paired upper end < 0 for every repaired attribute
   Verdict target = Verdict::none;
 };
