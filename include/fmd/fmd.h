@@ -66,6 +66,7 @@
 #include "fmd/formats/undo.h"
 #include "fmd/formats/write_model.h"
 #include "fmd/influence/boosting.h"
+#include "fmd/influence/explain_state.h"
 #include "fmd/influence/influence.h"
 #include "fmd/influence/ranking.h"
 #include "fmd/influence/refit.h"

@@ -23,6 +23,12 @@ HessianSum::HessianSum(Index inputs, Index outputs)
       outputs_(outputs),
       sum_(Matrix::Zero(pairs_of(outputs) * (inputs + 1), inputs + 1)) {}
 
+HessianSum::HessianSum(Index inputs, Index outputs, Index rows, Matrix sum)
+    : inputs_(inputs), outputs_(outputs), rows_(rows), sum_(std::move(sum)) {
+  require_size("hessian", "a sum", sum_.size(),
+               pairs_of(outputs) * (inputs + 1) * (inputs + 1));
+}
+
 void HessianSum::add(const FeatureBlock& block, const Matrix& p,
                      std::span<const double> w) {
   const Index n = inputs_ + 1;
@@ -116,8 +122,13 @@ Matrix hessian(const LinearHead& head, const Rows& rows, const Vector& theta,
         state.add(block, p, block_weights(rows, b * kBlockRows, block.rows));
       },
       exec);
+  return mean_hessian(head, sum, options);
+}
+
+Matrix mean_hessian(const LinearHead& head, const HessianSum& sum,
+                    const HessianOptions& options) {
   const double n =
-      options.rows_in_mean > 0 ? options.rows_in_mean : static_cast<double>(rows.size());
+      options.rows_in_mean > 0 ? options.rows_in_mean : static_cast<double>(sum.rows());
   Matrix H = head.shrink_both(sum.matrix());
   if (n > 0) H /= n;
   H.diagonal() += ridge_gradient(head, Vector::Ones(H.rows()), options.l2);

@@ -21,6 +21,9 @@ class HessianSum {
  public:
   HessianSum() = default;
   HessianSum(Index inputs, Index outputs);
+  // Of `rows` rows whose sums are known: for each pair of classes k > l the lower triangle
+  // of sum_i w_i p_ik p_il x_i x_i^T, where x ends in 1. Throws Error(bad_shape).
+  HessianSum(Index inputs, Index outputs, Index rows, Matrix sum);
 
   // Adds the rows of a block with probabilities p (rows x classes) and weights w (empty =
   // 1).
@@ -44,6 +47,11 @@ struct HessianOptions {
   double rows_in_mean = 0;
   bool gauge = true;  // softmax: add t (11^T / C) (x) I, t = mean eigenvalue
 };
+
+// The mean over n rows of a sum over rows, with l2 and gauge. n: rows_in_mean, or the rows
+// of the sum.
+[[nodiscard]] Matrix mean_hessian(const LinearHead& head, const HessianSum& sum,
+                                  const HessianOptions& options);
 
 // Mean Hessian of F at theta: (1/n) sum + l2 (+ gauge). Throws Error(bad_option,
 // bad_shape).
