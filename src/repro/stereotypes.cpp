@@ -39,8 +39,19 @@ namespace {
 
 constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
-SentenceItems items_of(const std::filesystem::path& file, const std::string& domain,
-                       Index most) {
+// Does every sentence fit into the context, with these words in front?
+bool fits(const LanguageModel& model, const SentenceItem& item,
+          const std::string& question) {
+  return std::all_of(item.sentences.begin(), item.sentences.end(), [&](const auto& s) {
+    return std::ssize(model.tokenizer().encode(question + " " + s.text)) + 1 <=
+           model.context();
+  });
+}
+
+SentenceItems items_of(const std::filesystem::path& file, const LanguageModel& model,
+                       const Settings& s) {
+  const std::string domain = s.word("domain");
+  const Index most = s.count("items");
   if (!std::filesystem::exists(file))
     throw Error(ErrorKind::missing_dataset,
                 fmt::format("reproduce: there is no {}", file.string()),
@@ -48,7 +59,8 @@ SentenceItems items_of(const std::filesystem::path& file, const std::string& dom
   SentenceItems items = read_sentence_items(file);
   std::erase_if(items.items, [&](const SentenceItem& item) {
     return item.intersentence ||
-           !(item.domain == domain || item.domain.starts_with(domain + "-"));
+           !(item.domain == domain || item.domain.starts_with(domain + "-")) ||
+           !fits(model, item, "");
   });
   if (most > 0 && std::ssize(items.items) > most) {
     // Spread over the file, so that several terms are among them.
@@ -113,9 +125,8 @@ std::unique_ptr<StereotypeStage> make_stage(World& world, const Unit& unit,
   stage->model =
       std::make_unique<LanguageModel>(LanguageModel::open(world.model(), {}, exec));
   const LanguageModel& model = *stage->model;
-  const std::string domain = s.word("domain");
   const auto items = [&](const char* file) {
-    return items_of(world.folder() / file, domain, s.count("items"));
+    return items_of(world.folder() / file, model, s);
   };
   stage->items =
       head_study(model, items("stereoset/stereoset_dev_by_label.json"), cache, exec);
@@ -219,6 +230,9 @@ Measured rival_row(const StereotypeStage& stage, const SpecRow& row, const Setti
 Measured self_debias_row(World& world, const StereotypeStage& stage, const SpecRow& row,
                          const Settings& s, const Exec& exec) {
   SentenceItems asked_items = stage.items.items;
+  for (const SentenceItem& item : asked_items.items)
+    if (!fits(*stage.model, item, s.word("question")))
+      return {row.id, {}, "the question and a sentence do not fit into the context", true};
   for (SentenceItem& item : asked_items.items) {
     item.context = s.word("question") + " " + item.context;
     for (RoledSentence& sentence : item.sentences)

@@ -26,10 +26,9 @@ class Loaded(unittest.TestCase):
     def check(self, kind, loader):
         with tempfile.TemporaryDirectory() as name:
             work = pathlib.Path(name)
-            (work / "pairs.csv").write_text(lm_debias.PAIRS)
             (work / "text.txt").write_text(lm_debias.TEXT)
-            done = subprocess.run([FMD, "lm", "debias", FILES / kind, "--pairs", work / "pairs.csv", "--text", work / "text.txt",
-                                   "--folds", "2", "--replicates", "200", "--method", "project", "--lambda", "3", "--json",
+            done = subprocess.run([FMD, "lm", "debias", FILES / kind, "--pairs", FILES / "crows.csv", "--stereoset",
+                                   FILES / "stereoset.json", "--text", work / "text.txt", "--replicates", "200", "--method", "project", "--lambda", "3", "--json",
                                    "-o", work / "out"], capture_output=True, text=True)
             if done.returncode == 26:
                 self.skipTest("the plug-in for ONNX is not there")
