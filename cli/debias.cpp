@@ -118,9 +118,9 @@ void add_options(CLI::App& cmd, DebiasArgs& args) {
     const Topic topic(cmd, "Choice");
     cmd.add_option("--holdout", args.holdout,
                    "Rows to choose the candidate on, instead of cross-fitting");
-    for (const char* name : {"risk", "strict", "folds", "at", "best_effort",
-                             "may_use_attribute", "keep_rate", "polish", "monotone", "allow_nonmonotone",
-                             "replicates"})
+    for (const char* name :
+         {"risk", "strict", "folds", "at", "best_effort", "may_use_attribute", "keep_rate",
+          "polish", "monotone", "allow_nonmonotone", "replicates"})
       flags.add(cmd, name);
   }
   {
