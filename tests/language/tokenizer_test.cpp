@@ -13,7 +13,7 @@ namespace fmd {
 namespace {
 
 using Json = nlohmann::json;
-const std::filesystem::path kModels = test::kFiles / "lm";
+const std::filesystem::path kTokenizerModels = test::kFiles / "lm";
 
 Json json_of(const std::filesystem::path& path) {
   return Json::parse(test::read_text(path));
@@ -37,8 +37,8 @@ TokenIds ids_of(const Json& file, std::string_view text) {
 
 TEST(Tokenizer, IdsAndTextsEqualThoseOfTheLibrary) {
   for (const char* kind : {"llama", "gpt2", "bert", "distilbert", "roberta"}) {
-    const Tokenizer tokenizer = Tokenizer::open(kModels / kind / "tokenizer.json");
-    for (const Json& line : json_of(kModels / kind / "golden.json").at("lines")) {
+    const Tokenizer tokenizer = Tokenizer::open(kTokenizerModels / kind / "tokenizer.json");
+    for (const Json& line : json_of(kTokenizerModels / kind / "golden.json").at("lines")) {
       const auto text = line.at("text").get<std::string>();
       const TokenIds ids = tokenizer.encode(text);
       EXPECT_EQ(ids, line.at("ids").get<TokenIds>()) << kind << ": " << text;
@@ -57,19 +57,19 @@ TEST(Tokenizer, MergesGoByRankAndThenFromTheLeft) {
 }
 
 TEST(Tokenizer, BytesComeBack) {
-  const Tokenizer tokenizer = Tokenizer::open(kModels / "gpt2/tokenizer.json");
+  const Tokenizer tokenizer = Tokenizer::open(kTokenizerModels / "gpt2/tokenizer.json");
   for (const std::string text :
        {"na\u00efve \u65e5\u672c \U0001F389", " a\tb\n\n c  ", "\x01"})
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
 }
 
 TEST(Tokenizer, KnowsItsSpecialTokens) {
-  const Tokenizer bert = Tokenizer::open(kModels / "bert/tokenizer.json");
+  const Tokenizer bert = Tokenizer::open(kTokenizerModels / "bert/tokenizer.json");
   EXPECT_EQ(bert.kind(), TokenizerKind::wordpiece);
   EXPECT_EQ(bert.mask(), bert.id("[MASK]"));
   EXPECT_TRUE(bert.special(*bert.mask()));
   EXPECT_FALSE(bert.id("no such token").has_value());
-  const Tokenizer llama = Tokenizer::open(kModels / "llama/tokenizer.json");
+  const Tokenizer llama = Tokenizer::open(kTokenizerModels / "llama/tokenizer.json");
   EXPECT_EQ(llama.kind(), TokenizerKind::byte_bpe);
   EXPECT_EQ(llama.beginning(), TokenId{0});
   EXPECT_ERROR(llama.token(100000), ErrorKind::bad_value, "there is no token 100000");
