@@ -108,7 +108,7 @@ std::vector<Control> make_controls(const Model& whole, const Model& before,
 }
 
 std::vector<Contender> audit_all(const Model& before, const Model& after,
-                                 const std::vector<Control>& controls, const Study& study,
+                                 std::span<Control> controls, const Study& study,
                                  const AuditOptions& options, const Exec& exec,
                                  const FoldModels* folds) {
   // Who is matched with whom depends on the features, which a repair does not change.
@@ -123,7 +123,7 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
   all.push_back(
       {"before", "before", audit_on(before, study, pairs, options, exec, &matches), ""});
   all.push_back({"repaired", "repaired", std::move(repaired), ""});
-  for (const Control& control : controls) {
+  for (Control& control : controls) {
     next();
     Contender contender{control.name, control.title, std::nullopt, control.reason};
     if (control.model) {
@@ -131,9 +131,10 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
         contender.audit =
             audit_on(*control.model, study, pairs, coarse(options), exec, &matches);
       } else {  // other inputs: the rows must be encoded again
-        const Study own =
-            make_study(*control.model, study.table, control.model->task, true, exec);
-        contender.audit = audit_alone(*control.model, own, coarse(options), exec, nullptr);
+        control.rows = std::make_shared<const Study>(
+            make_study(*control.model, study.table, control.model->task, true, exec));
+        contender.audit =
+            audit_alone(*control.model, *control.rows, coarse(options), exec, nullptr);
       }
     }
     all.push_back(std::move(contender));
@@ -143,8 +144,7 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
 
 std::vector<DroppedColumn> dropped_columns(const std::vector<Control>& controls,
                                            const std::vector<Contender>& all,
-                                           const Model& before, const Study& study,
-                                           const Scored& after,
+                                           const Study& study, const Scored& after,
                                            const std::vector<std::string>& repaired,
                                            const std::string& measure,
                                            const AuditOptions& options, const Exec& exec) {
@@ -153,16 +153,9 @@ std::vector<DroppedColumn> dropped_columns(const std::vector<Control>& controls,
     const Control& control = controls[k];
     const bool retrains = control.name == kRetrainedWithout;
     if (!control.model || (!retrains && control.name != kColumnAveraged)) continue;
-    Interval accuracy;
-    if (control.model->backbone == before.backbone) {
-      accuracy = accuracy_change(after, score(*control.model, study, {}, exec),
-                                 options.confidence, options.replicates, exec);
-    } else {
-      const Study own =
-          make_study(*control.model, study.table, control.model->task, true, exec);
-      accuracy = accuracy_change(after, score(*control.model, own, {}, exec),
-                                 options.confidence, options.replicates, exec);
-    }
+    const Study& rows = control.rows ? *control.rows : study;
+    const Interval accuracy = accuracy_change(after, score(*control.model, rows, {}, exec),
+                                              options.confidence, options.replicates, exec);
     DroppedColumn one;
     for (std::size_t a = 0; a < repaired.size(); ++a) {
       const auto gap = [&](const Contender& contender) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "fmd/pipeline/debias.h"
@@ -11,6 +13,8 @@ namespace fmd::internal {
 struct Control {
   std::string name, title, reason;
   std::optional<Model> model;
+  // The audited rows as this model sees them, where it has a backbone of its own.
+  std::shared_ptr<const Study> rows = {};
 };
 [[nodiscard]] std::vector<Control> make_controls(const Model& whole, const Model& before,
                                                  const Model& after,
@@ -18,9 +22,9 @@ struct Control {
                                                  const Exec& exec);
 
 // Before, repaired and every control, audited on the same rows. folds: the repaired one is
-// cross-fitted.
+// cross-fitted. Controls keep the rows that were made for them.
 [[nodiscard]] std::vector<Contender> audit_all(const Model& before, const Model& after,
-                                               const std::vector<Control>& controls,
+                                               std::span<Control> controls,
                                                const Study& study,
                                                const AuditOptions& options,
                                                const Exec& exec,
@@ -30,8 +34,7 @@ struct Control {
 // all: what audit_all() made of them. repaired: attributes.
 [[nodiscard]] std::vector<DroppedColumn> dropped_columns(
     const std::vector<Control>& controls, const std::vector<Contender>& all,
-    const Model& before, const Study& study, const Scored& after,
-    const std::vector<std::string>& repaired, const std::string& measure,
-    const AuditOptions& options, const Exec& exec);
+    const Study& study, const Scored& after, const std::vector<std::string>& repaired,
+    const std::string& measure, const AuditOptions& options, const Exec& exec);
 
 }  // namespace fmd::internal

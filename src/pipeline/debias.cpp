@@ -319,15 +319,16 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
   for (MonotoneNote& note : report.monotone)
     note.after = keeps(leaf_order(s.whole, note), repaired.theta);
 
-  const std::vector<Control> controls =
-      make_controls(s.whole, before, after, s.parts, s.exec);
-  const Study holdout = s.parts.holdout_study(before, s.exec);
+  std::vector<Control> controls = make_controls(s.whole, before, after, s.parts, s.exec);
+  std::optional<Study> own;
+  const Study& holdout = s.parts.holdout_study(before, s.exec, own);
   const std::optional<FoldModels> fitted = s.fold_models();
   const FoldModels* folds = fitted ? &*fitted : nullptr;
   const std::optional<Study>& test = s.parts.test;
   // Controls stand beside the figures that are shown.
-  report.holdout = audit_all(before, after, test ? std::vector<Control>{} : controls,
-                             holdout, options, s.exec, folds);
+  report.holdout =
+      audit_all(before, after, test ? std::span<Control>{} : std::span(controls), holdout,
+                options, s.exec, folds);
   if (test) report.test = audit_all(before, after, controls, *test, options, s.exec);
   const Study& shown = test ? *test : holdout;
   const FoldModels* shown_folds = test ? nullptr : folds;
@@ -337,7 +338,7 @@ DebiasReport DebiasRun::measure(const Model& repaired) const {
                                                 : score(*shown_folds, shown, s.exec);
   report.accuracy_change = accuracy_change(score(before, shown, {}, s.exec), answers,
                                            options.confidence, options.replicates, s.exec);
-  report.dropped = dropped_columns(controls, report.figures(), before, shown, answers,
+  report.dropped = dropped_columns(controls, report.figures(), shown, answers,
                                    report.repaired, report.measure, options, s.exec);
   if (test) report.on_test = rule_on_test(s.options, report);
   return report;

@@ -60,7 +60,10 @@ StudyPart make_part(const Model& model, const Study& study, const Task& task,
                     const Exec& exec) {
   StudyPart part{.study = &study, .rows = std::move(rows), .pairs = {}};
   require_rows(study, part.rows);
-  auto all = make_pairs(model, study, task, part.rows, exec);
+  // Those of all rows are kept, and audits use them again.
+  const bool whole = std::ssize(part.rows) == study.size();
+  auto all =
+      make_pairs(model, study, task, whole ? std::span<const Index>{} : part.rows, exec);
   for (const std::size_t a : repaired) {
     if (is_match(task.attributes[a])) {  // rows are fitted here: no pair is scored
       StudyPairs none;
@@ -217,8 +220,11 @@ RepairParts::RepairParts(const Model& model, RepairTables tables,
   problem.folds = std::move(folds);
 }
 
-Study RepairParts::holdout_study(const Model& model, const Exec& exec) const {
-  return labelled_study(model, select(holdout.study->table, holdout.rows), "", exec);
+const Study& RepairParts::holdout_study(const Model& model, const Exec& exec,
+                                        std::optional<Study>& own) const {
+  if (std::ssize(holdout.rows) == holdout.study->size()) return *holdout.study;
+  return own.emplace(
+      labelled_study(model, select(holdout.study->table, holdout.rows), "", exec));
 }
 
 std::vector<DataNote> RepairParts::notes(const Task& task, const GroupsFile& groups,

@@ -60,8 +60,9 @@ struct RepairParts {
   StudyPart edit, holdout;
   HeadProblem problem;
 
-  // The hold-out as a table: a hold-out that is part of DATA is audited alone.
-  [[nodiscard]] Study holdout_study(const Model& model, const Exec& exec) const;
+  // The hold-out as a study. A part of DATA is audited alone, and becomes `own`.
+  [[nodiscard]] const Study& holdout_study(const Model& model, const Exec& exec,
+                                           std::optional<Study>& own) const;
   // What the receipt says about every file.
   [[nodiscard]] std::vector<DataNote> notes(const Task& task, const GroupsFile& groups,
                                             const Exec& exec) const;

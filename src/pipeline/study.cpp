@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <mutex>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -31,35 +29,7 @@ void take_labels(const Study& study, StudyPairs& pairs) {
     pairs.y.push_back(study.y[static_cast<std::size_t>(row)]);
 }
 
-constexpr Index kMostCached = Index{1} << 30;  // bytes of flipped features that are kept
-
-Index flip_bytes(const Features& X, const Backbone& backbone) {
-  const Index entries = backbone.sparsity().entries;
-  return X.rows() * (entries > 0 ? 8 * entries : 4 * X.cols());
-}
-
 }  // namespace
-
-// What make_flip_pairs() made of all rows. The backbone is held: another one cannot take
-// its place in memory.
-class FlipCache {
- public:
-  std::shared_ptr<const StudyPairs> find(const Model& model, std::size_t attribute) {
-    const std::lock_guard lock(mutex_);
-    const auto found = made_.find({model.backbone, attribute});
-    return found == made_.end() ? nullptr : found->second;
-  }
-  void keep(const Model& model, const StudyPairs& pairs) {
-    const std::lock_guard lock(mutex_);
-    made_[{model.backbone, pairs.attribute}] = std::make_shared<const StudyPairs>(pairs);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::pair<std::shared_ptr<const Backbone>, std::size_t>,
-           std::shared_ptr<const StudyPairs>>
-      made_;
-};
 
 bool Study::used_in_training() const {
   return beyond_chance(seen, seen_by_chance, size(), trained_on);
@@ -115,7 +85,7 @@ Study make_study(const Model& model, Table table, const Task& task, bool need_la
   }
   Study study = study_of(model, std::move(table), task, need_labels, attributes, exec);
   note_unseen(study.source, study.unseen, exec);
-  study.made_flips = std::make_shared<FlipCache>();
+  study.flips = std::make_shared<Flips>();
   if (study.seen >= 0)
     study.seen_by_chance =
         twin_share(model.note.row_hashes) * static_cast<double>(study.size());
@@ -142,9 +112,9 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
         "only group differences (fmd audit) can be measured for it; to repair a column "
         "that the model reads, name that column with --attribute");
   }
-  const bool kept = rows.empty() && study.made_flips != nullptr;
+  const bool kept = rows.empty() && study.flips != nullptr;
   if (kept)
-    if (const auto made = study.made_flips->find(model, attribute)) return *made;
+    if (const auto made = study.flips->made(model, attribute)) return *made;
   PairPlan plan = flip_plan(a, rows);
   if (plan.size() == 0) {
     throw Error(ErrorKind::bad_data,
@@ -159,8 +129,7 @@ StudyPairs make_flip_pairs(const Model& model, const Study& study, std::size_t a
   pairs.to = std::move(plan.to);
   pairs.weight = std::move(plan.weight);
   take_labels(study, pairs);
-  if (kept && flip_bytes(*pairs.cbar, *model.backbone) <= kMostCached)
-    study.made_flips->keep(model, pairs);
+  if (kept) study.flips->keep(model, pairs);
   return pairs;
 }
 

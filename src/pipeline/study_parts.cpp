@@ -113,20 +113,53 @@ ModelName name_of(const ModelSource& source) {
           hex(sha256(file->bytes()))};
 }
 
+namespace {
+
+constexpr Index kMostKept = Index{1} << 30;  // bytes of flipped features
+
+Index bytes_of(const Features& X, const Backbone& backbone) {
+  const Index entries = backbone.sparsity().entries;
+  return X.rows() * (entries > 0 ? 8 * entries : 4 * X.cols());
+}
+
+}  // namespace
+
+const Features* Flips::stored(Index attribute) const {
+  return attribute < 0 || attribute >= std::ssize(stored_) ? nullptr
+                                                           : stored_[at(attribute)].get();
+}
+
+std::shared_ptr<const StudyPairs> Flips::made(const Model& model, std::size_t attribute) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const StudyPairs> found;
+  for (const Made& one : made_) {
+    if (one.pairs->attribute != attribute) continue;
+    if (one.backbone == model.backbone) return one.pairs;
+    if (!found && one.backbone->hash() == model.backbone->hash()) found = one.pairs;
+  }
+  if (found) made_.push_back({model.backbone, found});
+  return found;
+}
+
+void Flips::keep(const Model& model, const StudyPairs& pairs) {
+  if (!stored_.empty() || bytes_of(*pairs.cbar, *model.backbone) > kMostKept) return;
+  const std::lock_guard lock(mutex_);
+  made_.push_back({model.backbone, std::make_shared<const StudyPairs>(pairs)});
+}
+
 std::unique_ptr<Features> flipped_features(const Model& model, const Study& study,
                                            const Attribute& attribute, const PairPlan& plan,
                                            const Exec& exec) {
-  const Index number = study.find(attribute.name);
-  if (number >= 0 && number < std::ssize(study.flips) &&
-      study.flips[at(number)] != nullptr) {
+  const Features* stored =
+      study.flips ? study.flips->stored(study.find(attribute.name)) : nullptr;
+  if (stored != nullptr) {
     std::vector<Index> kept;
     for (std::size_t i = 0; i < plan.row.size(); ++i)
       kept.push_back(
           flip_row(plan.row[i], plan.from[i], plan.to[i], std::ssize(attribute.values)));
     FeaturePatch nothing;  // they are flipped already
     nothing.entries.resize(attribute.values.size());
-    return model.backbone->of_kept(
-        make_patched(*study.flips[at(number)], kept, nothing, plan.to), exec);
+    return model.backbone->of_kept(make_patched(*stored, kept, nothing, plan.to), exec);
   }
   const Inputs inputs = study.inputs();
   const bool rows = !study.table.columns.empty();

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,32 @@ inline constexpr Index kFewestRows = 20;
 [[nodiscard]] Study study_of(const Model& model, Table table, const Task& task,
                              bool need_labels, const std::vector<Attribute>& attributes,
                              const Exec& exec);
+
+// Flipped features of all rows of a study.
+class Flips {
+ public:
+  Flips() = default;
+  // Per attribute, as a file of features has them, or null. Nothing more is kept then.
+  explicit Flips(std::vector<std::unique_ptr<Features>> stored)
+      : stored_(std::move(stored)) {}
+  [[nodiscard]] const Features* stored(Index attribute) const;  // null: none
+
+  // What make_flip_pairs() made. Models whose backbones have one hash share it: a repaired
+  // model that was read back does not run again what the original ran.
+  [[nodiscard]] std::shared_ptr<const StudyPairs> made(const Model& model,
+                                                       std::size_t attribute);
+  // Nothing where the features take more than 1 GB.
+  void keep(const Model& model, const StudyPairs& pairs);
+
+ private:
+  struct Made {
+    std::shared_ptr<const Backbone> backbone;  // held: no other can take its address
+    std::shared_ptr<const StudyPairs> pairs;
+  };
+  std::vector<std::unique_ptr<Features>> stored_;
+  std::mutex mutex_;
+  std::vector<Made> made_;
+};
 
 // The study's rows with the attribute changed, through the backbone.
 [[nodiscard]] std::unique_ptr<Features> flipped_features(const Model& model,

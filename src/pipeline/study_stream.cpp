@@ -148,10 +148,12 @@ struct StudyStream::State {
       const auto weight = features->weights(row, count);
       block.weight.assign(weight.begin(), weight.end());
     }
+    std::vector<std::unique_ptr<Features>> flips;
     for (const std::size_t k : place) {
       block.attributes.push_back(features->attribute(k, row, count));
-      block.flips.push_back(features->flips(k, row, count));
+      flips.push_back(features->flips(k, row, count));
     }
+    block.flips = std::make_shared<Flips>(std::move(flips));
     // The file only has totals: they are reported with the first rows.
     block.seen = row == 0 ? features->note().seen : 0;
     block.missing_numbers = row == 0 ? features->note().missing_numbers : 0;

@@ -270,7 +270,8 @@ class Figures {
       const DataSource data = read_rows();
       const RepairParts parts(before_, read_repair(before_, data, options_, exec_),
                               options_, exec_);
-      compare_audits("hold-out", parts.holdout_study(before_, exec_),
+      std::optional<Study> own;
+      compare_audits("hold-out", parts.holdout_study(before_, exec_, own),
                      parts.problem.folds.empty());
     } else {
       skip("figures, hold-out", needs(no_data));

@@ -71,7 +71,7 @@ TEST(PairSlices, AddUpToAllPairs) {
   // A slice in which nobody's value is known is left out.
   auto& code = study.attributes[0].code;
   std::fill(code.begin() + 64 * kBlockRows, code.end(), -1);
-  study.made_flips.reset();  // made of the old values
+  study.flips.reset();  // made of the old values
   EXPECT_EQ(sliced(1).value, whole().value);
 }
 

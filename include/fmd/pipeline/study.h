@@ -15,7 +15,9 @@
 
 namespace fmd {
 
-class FlipCache;
+namespace internal {
+class Flips;
+}
 
 // A table as a model sees it: features, labels, attributes and flipped rows. They are
 // computed once and scored many times.
@@ -29,15 +31,15 @@ struct Study {
   std::vector<float> weight;    // in the training objective; empty = 1. make_study reads
                                 // none: in figures every row counts the same
   std::vector<Attribute> attributes;
-  std::vector<Reads> reads;  // per attribute
-  // Per attribute: flipped features that a file of features kept, or null. Empty: none.
-  std::vector<std::unique_ptr<Features>> flips;
+  std::vector<Reads> reads;   // per attribute
   Index seen = -1;            // rows that equal a training row; -1 = not known
   double seen_by_chance = 0;  // expected number if none was used: see make_study
   Index trained_on = 0;       // rows that the model was trained on; 0 = not known
   Index missing_numbers = 0;
-  std::map<std::string, Index> unseen = {};    // cells with unseen categories, by column
-  std::shared_ptr<FlipCache> made_flips = {};  // of all rows, see make_flip_pairs
+  std::map<std::string, Index> unseen = {};  // cells with unseen categories, by column
+  // Flipped features of all rows: those of a file of features, and those that
+  // make_flip_pairs() made. Null: none are kept.
+  std::shared_ptr<internal::Flips> flips = {};
 
   [[nodiscard]] Index size() const { return X->rows(); }
   [[nodiscard]] Inputs inputs() const { return table; }
@@ -79,8 +81,8 @@ struct StudyPairs {
 };
 
 // Flip pairs of the given rows (all when empty). Those of all rows are made once for each
-// attribute and then shared, unless they take more than 1 GB: PairSlices makes those slice
-// by slice. Throws Error(attribute_not_read),
+// attribute and shared by all models whose backbones have one hash, unless they take more
+// than 1 GB: PairSlices makes those slice by slice. Throws Error(attribute_not_read),
 // Error(bad_data) when no row has the attribute.
 [[nodiscard]] StudyPairs make_flip_pairs(const Model& model, const Study& study,
                                          std::size_t attribute, std::span<const Index> rows,
