@@ -392,6 +392,8 @@ class FileSurvey {
   [[nodiscard]] const std::map<std::string, ColumnKind>& types() const {
     return csv_.types;
   }
+  // Columns that were dropped for their many texts.
+  [[nodiscard]] const std::vector<std::string>& crowded() const { return crowded_; }
 
  private:
   [[nodiscard]] bool asked(const std::string& name) const {
@@ -512,15 +514,20 @@ std::vector<OptionField> fields(ScanOptions& o) {
 
 namespace {
 
-// Columns that may tell an attribute: what the model reads, or all beside the scores.
+// Columns that may tell an attribute: what the model reads, or all beside the scores but
+// those with too many texts, whose reading alone would take much memory.
 std::vector<std::string> telling_columns(const Task& task, bool scores,
                                          const std::vector<std::string>& names,
-                                         const std::vector<std::string>& read) {
+                                         const std::vector<std::string>& read,
+                                         const std::vector<std::string>& crowded) {
   if (!scores) return read;
+  const auto among = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
   std::vector<std::string> others;
   for (const std::string& name : names)
     if (name != task.label && name != task.weight && name != task.id &&
-        std::find(read.begin(), read.end(), name) == read.end())
+        !among(read, name) && !among(crowded, name))
       others.push_back(name);
   return others;
 }
@@ -550,7 +557,8 @@ ScanReport scan(const ModelSource& source, const DataSource& data,
   const SuspectSurvey::Suspects suspects = survey.run(exec);
   ScanPass pass(model, suspects, data.name());
   const std::vector<std::string> names = rows.open(csv, exec).names();
-  const std::vector<std::string> telling = telling_columns(model.task, scores, names, read);
+  const std::vector<std::string> telling =
+      telling_columns(model.task, scores, names, read, survey.crowded());
   std::vector<std::string> more = read, sampled = telling;
   for (const std::string& name : attribute_columns(model.task)) sampled.push_back(name);
   for (const std::string& name : sampled)

@@ -164,7 +164,7 @@ TEST(BadOnnxTrees, EachGetsItsMessage) {
        "a split leads to node 99, which is not there"},
       {"boosted", number("nodes_truenodeids", 1), number("nodes_truenodeids", 0),
        "tree 0: has a node that no split leads to"},
-      {"boosted", number("nodes_truenodeids", 1), number("nodes_truenodeids", 2),
+      {"boosted", number("nodes_falsenodeids", 8), number("nodes_falsenodeids", 2),
        "two splits lead to node 2", ErrorKind::unsupported},
       {"boosted", number("nodes_nodeids", 0), number("nodes_nodeids", 1),
        "tree 0: two nodes have the number 1"},
