@@ -16,6 +16,15 @@ namespace {
               "save it as \"CSV UTF-8\", or run: iconv -f UTF-16 -t UTF-8");
 }
 
+// Zip archives (.xlsx, .ods) and old workbooks (.xls).
+void refuse_workbook(std::string_view text, const std::string& source) {
+  if (!text.starts_with("PK\x03\x04") && !text.starts_with("\xd0\xcf\x11\xe0")) return;
+  throw Error(
+      ErrorKind::bad_csv,
+      fmt::format("{}: a workbook of a spreadsheet, or an archive, and no text", source),
+      "save the sheet as \"CSV UTF-8\"");
+}
+
 Index line_at(std::string_view text, std::size_t offset) {
   return 1 +
          std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
@@ -81,6 +90,7 @@ void fail_bad_byte(char byte, const std::string& source, Index line) {
 }
 
 std::string_view start_of_text(std::string_view text, const std::string& source) {
+  refuse_workbook(text, source);
   if (looks_like_utf16(text)) fail_utf16(source);
   // Programs that add a mark to a file that has one leave two.
   while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());

@@ -95,10 +95,18 @@ void add_warnings(const WarningFacts& facts, const std::vector<std::string>& all
   add("seen_in_training", seen_in_training(report));
   add("copied_rows", copied_rows(facts));
   add("label_is_attribute", label_is_attribute(facts, report));
-  const bool stops =
-      std::any_of(report.warnings.begin(), report.warnings.end(),
-                  [](const AuditWarning& warning) { return !warning.allowed; });
-  if (stops && report.verdict == Verdict::pass) report.verdict = Verdict::unclear;
+  std::string names;
+  for (const AuditWarning& warning : report.warnings)
+    if (!warning.allowed) names += (names.empty() ? "" : ", ") + warning.name;
+  if (names.empty()) return;
+  for (LimitResult& limit : report.limits) {
+    if (limit.verdict != Verdict::pass) continue;
+    limit.verdict = Verdict::unclear;
+    limit.reason = "no pass because of " + names;
+    for (LimitLine& line : limit.lines)
+      if (line.verdict == Verdict::pass) line.verdict = Verdict::unclear;
+  }
+  if (report.verdict == Verdict::pass) report.verdict = Verdict::unclear;
 }
 
 void require_warnings(const std::vector<std::string>& names) {

@@ -190,7 +190,8 @@ class Contest {
     if (options_.target) {
       report.rule = "most accuracy with " + to_string(*options_.target);
     } else {
-      report.rule = fmt::format("least {} for at most {:g} {} of accuracy", measure_,
+      report.rule = fmt::format("least {} for at most {:g} {} of accuracy",
+                                measure_ == "co" ? "flip gap" : measure_,
                                 100 * options_.max_accuracy_loss,
                                 options_.max_accuracy_loss == 0.01 ? "point" : "points");
     }

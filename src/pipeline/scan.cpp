@@ -542,6 +542,24 @@ ProxyReport proxies_of(const Table& sample, const AttributeSpec& spec,
   }
 }
 
+// A flip of one column says little where others that the model reads tell the same.
+void note_mirrors(const Table& sample, const Task& task,
+                  const std::vector<std::string>& read, const Exec& exec) {
+  for (const AttributeSpec& spec : task.attributes) {
+    std::vector<std::string> names;
+    try {
+      for (const Mirror& mirror : read_attribute(sample, spec, read).mirrors)
+        names.push_back(mirror.column);
+    } catch (const Error&) {  // a scan does not need the attributes of the task
+    }
+    if (!names.empty())
+      exec.note(fmt::format(
+          "{}: {} {} it too; a scan flips each column alone, audit "
+          "--attribute {} flips them together",
+          spec.name, list_words(names), names.size() == 1 ? "tells" : "tell", spec.name));
+  }
+}
+
 }  // namespace
 
 ScanReport scan(const ModelSource& source, const DataSource& data,
@@ -577,6 +595,7 @@ ScanReport scan(const ModelSource& source, const DataSource& data,
   }
   ScanReport report = std::move(pass).finish(options);
   const Table drawn = sample.table();
+  if (!scores) note_mirrors(drawn, model.task, read, exec);
   for (const AttributeSpec& spec : model.task.attributes)
     report.proxies.push_back(proxies_of(drawn, spec, telling, options.confidence, exec));
   const ModelName name = name_of(source);

@@ -161,7 +161,8 @@ std::string failure_words(const LimitResult& limit) {
   std::string out;
   for (const LimitLine& line : limit.lines)
     if (line.verdict == limit.verdict) out += (out.empty() ? "" : "; ") + line_words(line);
-  return out.empty() ? reason_words(limit.reason) : out;
+  const std::string reason = reason_words(limit.reason);
+  return out.empty() || reason.empty() ? out + reason : out + "; " + reason;
 }
 
 }  // namespace

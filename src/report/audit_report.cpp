@@ -106,6 +106,7 @@ void add_flips_of_many(const AttributeAudit& a, Index min_group, SheetSection& s
       add_flip(cell == shown ? a.name : "  worst",
                flip_words(a.values, cell->from, cell->to),
                cell == worst ? flip.co_worst : cell->co, cell->flip_rate, s);
+  if (flip.large_values < 2) return;
   line(s, kFlipIndent, "mean, the {} values with >= {} rows {}     all pairs: --json",
        flip.large_values, min_group, gap(flip.co_large.value));
 }
@@ -151,26 +152,29 @@ SheetCell difference(const Comparison* c, int digits = 3) {
           c->difference};
 }
 
-// Two groups: both rates with intervals, their differences below.
-void add_two_groups(const GroupReport& g, SheetSection& s) {
+void add_group_row(const Group& group, SheetSection& s) {
   static const SheetColumns rates = sheet_columns(
       "  {:14.}{rows:>7}  {yes %:5}{interval:14}  {TPR %:>5} {(positives):14} {FPR %:>5}");
+  s.row(rates,
+        {group.value,
+         text::count(group.rows),
+         {percent(group.selection_rate.value), group.selection_rate},
+         percent_range(group.selection_rate),
+         {percent(group.tpr.value), group.tpr},
+         group.labels_masked ? "" : fmt::format("({})", text::count(group.positives)),
+         {percent(group.fpr.value), group.fpr}});
+}
+
+// Two groups: both rates with intervals, their differences below.
+void add_two_groups(const GroupReport& g, SheetSection& s) {
   static const SheetColumns differences =
       sheet_columns("  {:18} {yes %:20} {TPR %:20} {FPR %}");
   s.line("", g.attribute);
   int other = -1;
   for (std::size_t k = 0; k < g.groups.size(); ++k) {
-    const Group& group = g.groups[k];
-    if (!group.compared) continue;
+    if (!g.groups[k].compared) continue;
     if (static_cast<int>(k) != g.reference) other = static_cast<int>(k);
-    s.row(rates,
-          {group.value,
-           text::count(group.rows),
-           {percent(group.selection_rate.value), group.selection_rate},
-           percent_range(group.selection_rate),
-           {percent(group.tpr.value), group.tpr},
-           group.labels_masked ? "" : fmt::format("({})", text::count(group.positives)),
-           {percent(group.fpr.value), group.fpr}});
+    add_group_row(g.groups[k], s);
   }
   s.row(differences, {"difference", difference(against(g, "demographic_parity", other)),
                       difference(against(g, "equal_opportunity", other)),
@@ -234,6 +238,8 @@ void add_groups(const AuditReport& r, Sheet& sheet) {
     const GroupMeasure* parity = a.groups.find("demographic_parity");
     if (parity != nullptr && !parity->reason.empty()) {
       s.line("", a.name);
+      for (const Group& group : a.groups.groups)
+        if (group.compared) add_group_row(group, s);
       s.line("  not compared: ", parity->reason);
       add_too_few(a.groups, s);
     } else if (compared_groups(a.groups) == 2) {
@@ -245,7 +251,9 @@ void add_groups(const AuditReport& r, Sheet& sheet) {
       line(s, "  a range begins at its cut: ", "{}", fmt::join(a.cuts, ", "));
   }
   for (const GroupReport& g : r.intersections) {
-    line(s, "", "{}, {} cells with >= {} rows", g.attribute, compared_groups(g),
+    const Index cells = compared_groups(g);
+    line(s, "", "{}, {} with >= {} rows", g.attribute,
+         cells < 2 ? "fewer than two cells" : fmt::format("{} cells", cells),
          r.task.min_group);
     add_widest(g, s);
   }
@@ -288,23 +296,27 @@ std::string unjudged_words(const AuditReport& r) {
                      groups == 1 ? "was" : "were");
 }
 
-constexpr std::size_t kAboutWidth = 12, kNameWidth = 30;
+constexpr std::size_t kAboutWidth = 12, kNameWidth = 30, kReasonWidth = 34,
+                      kLineOfReason = 60;
 
 void add_limit(const LimitResult& limit, SheetSection& s) {
   static const SheetColumns figures =
       sheet_columns("  {limit:30.} {figure:>6} {interval:14} {about:12} {verdict}");
   static const SheetColumns reasons = sheet_columns("  {limit:30} {reason:34} {verdict}");
   std::string name = limit_words(limit);
-  if (name.size() > kNameWidth) {  // the limit's value must be seen
+  const std::string reason = reason_words(limit.reason);
+  // The limit's value must be seen, and the reason.
+  if (name.size() > kNameWidth || reason.size() > kReasonWidth) {
     s.line("  ", name);
     name.clear();
   }
   if (limit.lines.empty() || !limit.reason.empty()) {
-    const std::string reason = reason_words(limit.reason);
     if (name.empty())
-      line(s, "    ", "{}  {}", reason, shout(limit.verdict));
+      s.line("    ", reason.size() <= kLineOfReason ? reason + "  " + shout(limit.verdict)
+                                                    : shout(limit.verdict) + ": " + reason);
     else
       s.row(reasons, {name, reason, shout(limit.verdict)});
+    if (!limit.lines.empty()) name.clear();
   }
   // When one line does not pass, the lines that pass are left out.
   for (const LimitLine& line : limit.lines) {

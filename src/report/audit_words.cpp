@@ -48,11 +48,8 @@ std::string verdict_words(const AuditReport& report) {
       fmt::format("{}, {} {}, {} failed", shout(report.verdict), report.limits.size(),
                   report.limits.size() == 1 ? "limit" : "limits", failed);
   if (unclear > 0) out += fmt::format(", {} without enough evidence", unclear);
-  std::string names;
-  for (const AuditWarning& warning : report.warnings)
-    if (!warning.allowed) names += (names.empty() ? "" : ", ") + warning.name;
-  if (failed == 0 && unclear == 0 && !names.empty())
-    out += fmt::format("; no pass because of {}", names);
+  for (const LimitResult& limit : report.limits)
+    if (limit.reason.starts_with("no pass because of")) return out + "; " + limit.reason;
   return out;
 }
 

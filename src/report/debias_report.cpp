@@ -335,13 +335,18 @@ const Comparison* shown_difference(const AttributeAudit& a, const char* measure)
   return shown == nullptr ? &m->comparisons[0] : shown;
 }
 
+// The digits that are shown differ.
+bool is_seen(const MeasureMove& m) {
+  return fixed(m.before.value, 3) != fixed(m.after.value, 3);
+}
+
 // about: whom the figure is about; "" = anyone.
 bool got_worse(const DebiasReport& r, const std::string& attribute,
                const std::string& measure, const std::string& about = "") {
   return std::any_of(r.moved.measures.begin(), r.moved.measures.end(),
                      [&](const MeasureMove& m) {
                        return m.attribute == attribute && m.measure == measure && m.worse &&
-                              (about.empty() || m.about == about);
+                              is_seen(m) && (about.empty() || m.about == about);
                      });
 }
 
@@ -425,10 +430,22 @@ bool is_repaired(const DebiasReport& r, const std::string& attribute) {
   return std::find(r.repaired.begin(), r.repaired.end(), attribute) != r.repaired.end();
 }
 
+bool judges_worst(const DebiasReport& r, const std::string& name) {
+  const AttributeAudit* a = r.figures()[0].audit->find(name);
+  return r.measure.starts_with("co") && r.rule.find("worst pair") != std::string::npos &&
+         a != nullptr && a->flip && a->values.size() > 2 && a->flip->co_worst.defined();
+}
+
 void add_flip_gaps(const DebiasReport& r, RepairRows& rows) {
   const std::vector<AttributeAudit>& attributes = r.figures()[0].audit->attributes;
   for (const std::string& name : r.repaired)
     rows.add_of(name, "flip gap, " + name, mean_gap);
+  // Of many values a target judges the worst pair, not the mean.
+  for (const std::string& name : r.repaired)
+    if (judges_worst(r, name))
+      rows.add_of(name, "  worst pair", [](const AttributeAudit& a) -> SheetCell {
+        return a.flip ? gap_cell(a.flip->co_worst) : "not read";
+      });
   // Matched pairs: what is above the floor.
   for (const AttributeAudit& a : attributes)
     rows.add_of(a.name, "excess, " + a.name, [](const AttributeAudit& other) {
@@ -506,6 +523,30 @@ std::string budget_words(const DebiasReport& r) {
           ? "; rows of the choice were used before, and these prove nothing"
           : fmt::format("; {} rows are too few to prove it", count(r.holdout_rows));
   return fmt::format("budget {}: {}{}", to_string(r.budget), loss, why);
+}
+
+// A repair that lowers the gap to less than half of what is left, and that keeps the budget
+// only as measured; "" = there is none.
+std::string stronger_words(const DebiasReport& r) {
+  if (r.budget != Budget::proven || r.risk >= 0.5) return "";
+  const auto bias = [](const Candidate& one) {
+    double sum = 0;
+    for (const Interval& i : one.bias) sum += i.value;
+    return sum / static_cast<double>(std::max<std::size_t>(1, one.bias.size()));
+  };
+  const Candidate* best = nullptr;
+  for (const Candidate& one : r.candidates)
+    if (one.lowers_bias && one.keeps_rules && one.keeps_flips &&
+        one.accuracy_change.value >= -r.max_accuracy_loss &&
+        (best == nullptr || bias(one) < bias(*best)))
+      best = &one;
+  if (best == nullptr || !(bias(*best) < bias(r.candidates[at(r.chosen)]) / 2)) return "";
+  return fmt::format(
+      "A stronger repair keeps the budget as measured, but {} rows are too few to prove "
+      "it: gap {} in place of {}, loss {:.2f} points, at most {:.2f}. More rows may prove "
+      "it; --risk .5 takes it as it is.",
+      count(r.holdout_rows), gap(bias(*best)), gap(bias(r.candidates[at(r.chosen)])),
+      -100 * best->accuracy_change.value, 100 * best->most_loss);
 }
 
 std::string on_test_words(const DebiasReport& r) {
@@ -595,7 +636,7 @@ std::string caveats(const DebiasReport& r) {
       for (const std::string& name : r.repaired)
         if (const AttributeAudit* a = c.audit->find(name)) words += still_ahead(*a);
   for (const MeasureMove& m : r.moved.measures) {
-    if (!m.worse || m.measure != "co" || !m.about.empty()) continue;
+    if (!m.worse || !is_seen(m) || m.measure != "co" || !m.about.empty()) continue;
     words += fmt::format(
         "The flip gap of {} was not repaired and got worse, {} -> {}: --attribute {}. ",
         m.attribute, gap(m.before.value), gap(m.after.value), m.attribute);
@@ -619,6 +660,19 @@ std::string caveats(const DebiasReport& r) {
   return words;
 }
 
+namespace {
+
+// The rows of --test: others than those of DATA, or not.
+std::string test_rows_words(const DebiasReport& r) {
+  const std::string rows = count(r.test[0].audit->rows);
+  for (const OverlapNote& note : r.overlaps)
+    if (note.rows.beyond_chance() && (note.role == "test" || note.other == "test"))
+      return fmt::format("the {} rows of --test, not all of them new", rows);
+  return fmt::format("the {} others", rows);
+}
+
+}  // namespace
+
 Sheet sheet_of(const DebiasReport& r) {
   Sheet sheet;
   sheet.command = "debias";
@@ -641,8 +695,7 @@ Sheet sheet_of(const DebiasReport& r) {
                           ? fmt::format("figures below: {} (give --test for others)",
                                         r.folds > 0 ? "cross-fitted on these rows"
                                                     : "hold-out, used for the choice")
-                          : fmt::format("figures below from the {} others",
-                                        count(r.test[0].audit->rows)));
+                          : fmt::format("figures below from {}", test_rows_words(r)));
   for (SheetBlock& block : repair_table(r).blocks) s.blocks.push_back(std::move(block));
   if (text::rates_mislead(r.task)) s.line("  ", text::kRateWords);
   s.blank();
@@ -651,6 +704,7 @@ Sheet sheet_of(const DebiasReport& r) {
       !words.empty())
     s.line("", words);
   if (const std::string words = budget_words(r); !words.empty()) s.line("", words);
+  if (const std::string words = stronger_words(r); !words.empty()) s.line("", words);
   if (const std::string words = on_test_words(r); !words.empty()) s.line("", words);
   if (r.leaves)
     line(s, "", "changed {} of {} leaf values in {} of {} trees, by {:.3g} at most",

@@ -212,8 +212,7 @@ class Rounding {
     for (LimitResult& limit : r.limits)
       for (LimitLine& line : limit.lines) {
         const std::string& name = limit.limit.measure;
-        name.starts_with("co") || name == "flip_rate" ? small(line.interval)
-                                                      : figure(line.interval);
+        name.starts_with("co") ? small(line.interval) : figure(line.interval);
       }
     for (AuditWarning& warning : r.warnings) warning.text = "its numbers are rounded away";
     r.notes.clear();
@@ -231,9 +230,8 @@ class Rounding {
 
   void apply(FlipReport& flip) const {
     for (Index* n : {&flip.units, &flip.pairs}) count(*n);
-    for (Interval* i :
-         {&flip.co, &flip.co_tv, &flip.flip_rate, &flip.co_large, &flip.co_worst})
-      small(*i);
+    for (Interval* i : {&flip.co, &flip.co_tv, &flip.co_large, &flip.co_worst}) small(*i);
+    figure(flip.flip_rate);  // one answer is a whole row
     figure(flip.share_still);
     for (FlipFigure& one : flip.figures) {
       count(one.rows);
@@ -243,7 +241,7 @@ class Rounding {
       count(cell.rows);
       small(cell.co);
       cell.signed_change = decimals(cell.signed_change);
-      cell.flip_rate = decimals(cell.flip_rate);
+      figure(cell.flip_rate);
     }
   }
 

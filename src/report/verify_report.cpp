@@ -76,7 +76,10 @@ Sheet sheet_of(const VerifyReport& r) {
   sheet.command = "verify";
   SheetSection& s = sheet.add();
   s.line("receipt  ", r.receipt);
-  line(s, "written  ", "{} by fmd {}, CPU kernel {}", r.written, r.version, r.kernel);
+  // Audits hold no date and no kernel.
+  const std::string when = r.written == "unknown" ? "" : r.written + " ";
+  const std::string kernel = r.kernel == "unknown" ? "" : ", CPU kernel " + r.kernel;
+  line(s, "written  ", "{}by fmd {}{}", when, r.version, kernel);
   s.blank();
   for (const Check& c : r.checks)
     s.row(columns, {c.result == CheckResult::ok        ? "ok"

@@ -177,6 +177,9 @@ class Columns(unittest.TestCase):
         other = json.loads(self.run_fmd("audit", "one.safetensors", "test.csv", "--json").stdout)
         gaps = [a["attributes"][0]["measures"]["co"]["value"] for a in (audit, other)]
         self.assertAlmostEqual(gaps[0], gaps[1], delta=0.01)
+        run = self.run_fmd("audit", "m.safetensors", "test.csv", "--scan", "--json")
+        self.assertIn("sex_m: sex_f tells it too; a scan flips each column alone", run.stderr)
+        self.assertIn("sex_f tells it too", " ".join(json.loads(run.stdout)["notes"]))
 
     def test_a_limit_with_a_mirror_left_behind_never_passes(self):
         self.mirrored("train.csv", 600, 1, title=True)

@@ -152,8 +152,18 @@ class Gate(unittest.TestCase):
         args = ("audit", model, data, "--attribute", "sex", "--limit", "co_mean:sex=.99", *args)
         report = json.loads(self.run_fmd(*args, "--json", code=code))
         self.assertEqual([w["name"] for w in report["warnings"]], warnings)
-        self.assertEqual(report["limits"][0]["verdict"], "pass")
-        self.assertEqual(report["verdict"], "pass" if code == 0 else "not_enough_evidence")
+        verdict = "pass" if code == 0 else "not_enough_evidence"
+        # Each limit says so too: a reader of one line, or of one test case, must not see a pass.
+        self.assertEqual(report["limits"][0]["verdict"], verdict)
+        self.assertEqual(report["limits"][0]["lines"][0]["verdict"], verdict)
+        self.assertEqual("reason" in report["limits"][0], code != 0)
+        self.assertEqual(report["verdict"], verdict)
+        cases = ElementTree.fromstring(self.run_fmd(*args, "--format", "junit", code=code)).iter("testcase")
+        limit = [case for case in cases if not case.get("name").startswith("warning")][0]
+        self.assertEqual(limit.find("skipped") is None, code == 0)
+        if code != 0:
+            self.assertIn("no pass because of", limit.find("skipped").get("message"))
+            self.assertRegex(limit.find("skipped").get("message"), r"\d\.\d+ \[")
         for text in (self.run_fmd(*args, code=code), self.run_fmd(*args, "--format", "markdown", code=code),
                      self.run_fmd(*args, "--format", "junit", code=code)):
             for name in warnings:

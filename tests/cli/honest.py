@@ -127,6 +127,56 @@ class Honest(unittest.TestCase):
         self.assertEqual(flips["rows"] % 10, 0)
         self.assertNotIn("2491", text)
 
+    def test_one_large_group_is_shown_and_no_line_is_longer_than_80(self):
+        lines = (self.dir / "test.csv").read_text().splitlines()
+        race = lines[0].split(",").index("race")
+        few = {"a": 600, "b": 60, "c": 30}
+        kept = []
+        for line in lines[1:]:
+            value = line.split(",")[race]
+            few[value] -= 1
+            if few[value] >= 0:
+                kept.append(line)
+        (self.dir / "lone.csv").write_text("\n".join(lines[:1] + kept) + "\n")
+        screen = self.audit("--attribute", "race", "--limit", "equal_opportunity=.2", data="lone.csv", code=3)
+        self.assertLessEqual(max(map(len, screen.splitlines())), 80, screen)
+        self.assertRegex(screen, r"\n  a +600  \d")  # its rates
+        self.assertIn("not compared: fewer than two groups", screen)
+        self.assertIn("equal_opportunity:race <= .200\n", screen)
+        self.assertNotIn("mean, the 1 values", screen)
+        json_limits = json.loads(self.audit("--attribute", "race", "--limit", "equal_opportunity=.2", "--json",
+                                            data="lone.csv", code=3))["limits"]
+        self.assertEqual(json_limits[0]["verdict"], "not_enough_evidence")
+
+    def test_a_stronger_repair_that_is_not_proven_is_named(self):
+        for seed, (name, rows) in enumerate((("many", 3000), ("few", 300))):
+            rng = random.Random(seed)
+            lines = ["race,x,answer"]
+            for _ in range(rows):
+                race, x = rng.choice("ab"), round(rng.gauss(0, 1), 3)
+                lines.append(f"{race},{x},{'yes' if x + .5 * (race == 'b') + rng.gauss(0, .7) > 0 else 'no'}")
+            (self.dir / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        self.run_fmd("train", "many.csv", "--label", "answer", "--positive", "yes", "--attribute", "race", "-o", "few.safetensors")
+        found = []
+        for budget in (".01", ".05"):
+            screen = self.run_fmd("debias", "few.safetensors", "few.csv", "--max-accuracy-loss", budget, "-o", "less.safetensors",
+                                  "--force")
+            self.assertIn("budget proven", screen)
+            receipt = json.loads((self.dir / "less.safetensors.receipt.json").read_text())
+            points = json.loads((self.dir / "less.safetensors.path.json").read_text())["points"]
+            gap = lambda point: point["measures"]["race"]["co"]["value"]
+            chosen = [p for p in points if p["lambda"] == receipt["chosen"]["lambda"]][0]
+            keeps = [p for p in points if p["lowers_bias"] and p["accuracy_change"]["value"] >= -float(budget)]
+            found.append(min(map(gap, keeps)) < gap(chosen) / 2)
+            self.assertEqual("A stronger repair" in screen, found[-1], screen)
+        self.assertEqual(found, [True, False])
+
+    def test_figures_of_rows_that_are_not_others_are_not_called_so(self):
+        screen = self.run_fmd("debias", "model.safetensors", "data.csv", "--attribute", "race", "--test", "data.csv",
+                              "--max-accuracy-loss", ".2", "-o", "same.safetensors", "--force", code=3)
+        self.assertIn("not all of them new", screen)
+        self.assertNotIn("others\n", screen)
+
     def test_rows_of_the_training_prove_nothing(self):
         screen = self.run_fmd("debias", "model.safetensors", "train.csv", "--attribute", "race", "-o", "seen.safetensors",
                               "--force", code=3)
@@ -204,6 +254,8 @@ class Honest(unittest.TestCase):
             text = json.dumps(report)
             self.assertNotIn("2499", text)
             rates = [value for group in groups for value in (group["selection_rate"], group["tpr"])]
+            # A changed answer is a whole row.
+            rates.append(report["attributes"][0]["measures"]["flip_rate"]["value"])
             self.assertTrue(all(abs(value - round(value, 2)) < 1e-12 for value in rates))
             figures.append((groups[0]["rows"], report["accuracy"]["value"], rates))
         self.assertEqual(*figures)

@@ -58,10 +58,63 @@ TEST(Columns, ThatAreNearlyNumbersStop) {
   EXPECT_ERROR((void)settle_columns(table, of_label("y"), false), ErrorKind::bad_value,
                "x.csv, column \"age\": 60 of 61 cells are numbers, but not \"1x5\" (x.csv, "
                "line 62)");
-  EXPECT_EQ(kinds(settle_columns(table, of_label("y"), true)), "age:odd_cells age:id");
+  EXPECT_EQ(kinds(settle_columns(table, of_label("y"), true)), "age:odd_cells");
   Task task = of_label("y");
   task.types["age"] = ColumnKind::category;
   EXPECT_EQ(settle_columns(table, task, false).columns[0].features, 61);
+}
+
+TEST(Columns, ThatAreNearlyAmountsOrDatesStop) {
+  std::string text = "pay;day;y\n";
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format("{}.{:03},50 \u20ac;{:02}.{:02}.2021;0\n", 1 + i % 9, 17 * i % 1000,
+                        1 + i % 28, 1 + i % 12);
+  Table pay = parse(text + "ask me;01.01.2020;1\n");
+  EXPECT_ERROR((void)settle_columns(pay, of_label("y"), false), ErrorKind::bad_value,
+               "x.csv, column \"pay\": 60 of 61 cells are numbers, but not \"ask me\" "
+               "(x.csv, line 62)");
+  Table day = parse(text + "1.000,50 \u20ac;soon;1\n");
+  EXPECT_ERROR((void)settle_columns(day, of_label("y"), false), ErrorKind::bad_value,
+               "x.csv, column \"day\": 60 of 61 cells are dates, but not \"soon\" (x.csv, "
+               "line 62)");
+}
+
+TEST(Columns, WithoutANameAreAnIndexAndLeftOut) {
+  Table table = parse("\"\",x,y\n0,5,a\n1,7,b\n2,6,a\n");
+  const ColumnsReport report = settle_columns(table, of_label("y"), false);
+  EXPECT_EQ(report.left_out, std::vector<std::string>{"(unnamed)"});
+  EXPECT_EQ(report.columns[0].became, "left out: has no name");
+  EXPECT_EQ(kinds(report), "(unnamed):id");
+}
+
+TEST(Columns, WithOneOtherTextBesideManyNumbersStop) {
+  std::string text = "age,y\n";
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format("{},0\n", i % 3 == 0 ? "asked" : std::to_string(i));
+  Table table = parse(text);
+  EXPECT_ERROR(
+      (void)settle_columns(table, of_label("y"), false), ErrorKind::bad_value,
+      "x.csv, column \"age\": 40 of 60 cells are numbers, but not \"asked\" (x.csv, "
+      "line 2)");
+  // A few numbers among answers are answers.
+  Table grades = parse("g,y\n1,0\n2,0\n3,0\n1,0\n2,1\n3,1\nnone of these,1\n");
+  EXPECT_EQ(settle_columns(grades, of_label("y"), false).columns[0].type, "category");
+}
+
+TEST(Columns, WarnOfSentinelsSpellingsAndNumbersThatNameRows) {
+  std::string text = "edu,age,case,zip,sex,hours,y\n";
+  for (int i = 0; i < 120; ++i)
+    text += fmt::format("{},{},{},{},{},{},{}\n", i % 10 == 0 ? 9 : 1 + i % 4,
+                        i % 20 == 0 ? -9 : 20 + i % 50, i * 17 % 127, 10000 + i % 40 * 7,
+                        i % 30 == 0 ? "female" : (i % 2 == 0 ? "Female" : "Male"),
+                        i % 15 == 0 ? 999 : 20 + i % 30, i % 2);
+  Table table = parse(text);
+  const ColumnsReport report = settle_columns(table, of_label("y"), false);
+  EXPECT_EQ(kinds(report),
+            "edu:code age:sentinel case:id zip:code sex:spelling hours:sentinel");
+  EXPECT_EQ(report.warnings[1].text,
+            "-9 stands apart from the other numbers, in 6 rows; if it means \"missing\", "
+            "write missing = [\"-9\"] in task.toml");
 }
 
 TEST(Columns, OfWholeNumbersAreGroupsWhenTheyAreAttributes) {

@@ -214,5 +214,18 @@ RC_GTEST_PROP(CsvProperty, AnyBytesGiveATableOrAnError, (std::string text)) {
   }
 }
 
+TEST(Csv, TakesTheLineOfASpreadsheetThatNamesTheSeparator) {
+  const Table table = test::parse("sep=;\r\na;b\r\n1,5;x\r\n2;y\r\n");
+  ASSERT_EQ(table.columns.size(), 2U);
+  EXPECT_EQ(table.columns[0].text(0), "1,5");
+  EXPECT_ERROR((void)test::parse("sep=;\na;b\n1;2;3\n"), ErrorKind::bad_csv,
+               "x.csv, line 3: 3 cells, the header has 2");
+}
+
+TEST(Csv, SaysThatAWorkbookIsNoText) {
+  EXPECT_ERROR((void)test::parse(std::string("PK\x03\x04\x14\0\0\0\0\0\0\0\0\0", 14)),
+               ErrorKind::bad_csv, "x.csv: a workbook of a spreadsheet");
+}
+
 }  // namespace
 }  // namespace fmd

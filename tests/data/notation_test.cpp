@@ -44,6 +44,21 @@ TEST(Notation, ReadsDatesAsDays) {
   EXPECT_FALSE(read_number("2019-02-29", Notation::ymd));
   EXPECT_FALSE(read_number("2020-2-30", Notation::ymd));
   EXPECT_FALSE(read_number("1/2-2020", Notation::mdy));
+  // Names of months, years of two digits, times as people and spreadsheets write them.
+  for (const char* text : {"29-Feb-2020", "29 February 2020", "29FEB2020", "29/2/20",
+                           "29. Feb. 2020", "29-feb-20"})
+    EXPECT_EQ(read_number(text, Notation::dmy), 18321) << text;
+  for (const char* text : {"Feb 29, 2020", "february 29 2020", "02/29/20"})
+    EXPECT_EQ(read_number(text, Notation::mdy), 18321) << text;
+  EXPECT_EQ(read_number("12/31/69", Notation::mdy), -1);
+  EXPECT_EQ(read_number("2/29/2020 6:00 PM", Notation::mdy), 18321.75);
+  EXPECT_EQ(read_number("2/29/2020 12:00 AM", Notation::mdy), 18321);
+  EXPECT_EQ(read_number("2020-02-29T12:00:00+06:00", Notation::ymd), 18321.25);
+  EXPECT_EQ(read_number("2020-02-29 12:00:00.5 -0600", Notation::ymd), 18321.75);
+  for (const char* text : {"29-Fex-2020", "29 2 2020", "Feb 2020", "29-Feb-200", "1-2-3",
+                           "29/2/2020 13:00 PM", "2020-02-29T12:00:00+99:00", "Feb", ""})
+    for (const Notation notation : {Notation::ymd, Notation::dmy, Notation::mdy})
+      EXPECT_FALSE(read_number(text, notation)) << text;
 }
 
 TEST(Notation, IsFoundForAllTextsTogether) {
@@ -54,6 +69,9 @@ TEST(Notation, IsFoundForAllTextsTogether) {
   EXPECT_EQ(find_notation({"1/2/2020", "1/13/2020"}), Notation::mdy);
   EXPECT_EQ(find_notation({"1/2/2020", "13/1/2020"}), Notation::dmy);
   EXPECT_EQ(find_notation({"1.2.2020", "2.1.2020"}), Notation::dmy);
+  EXPECT_EQ(find_notation({"5-Jan-20", "NA", "17-Dec-19"}), Notation::dmy);
+  EXPECT_EQ(find_notation({"Jan 5, 2020", "May 1, 2019"}), Notation::mdy);
+  EXPECT_EQ(find_notation({"1/5/20", "12/17/19"}), Notation::mdy);
   EXPECT_EQ(find_notation({"10%", "0.1"}), std::nullopt);
   EXPECT_EQ(find_notation({"$1", "\u20ac2"}), std::nullopt);
   EXPECT_EQ(find_notation({"NA", "-"}), std::nullopt);

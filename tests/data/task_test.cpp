@@ -350,5 +350,14 @@ TEST(Task, FavorableIsPositiveUnlessSaid) {
   EXPECT_EQ(task.favorable_class(), -1);
 }
 
+TEST(ParseTask, SaysHowNumbersAreWritten) {
+  try {
+    (void)parse_task("[limits]\nco = .02\n", "task.toml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.hint().c_str(), "numbers begin with a digit: 0.8, not .8");
+  }
+}
+
 }  // namespace
 }  // namespace fmd

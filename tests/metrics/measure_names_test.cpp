@@ -53,7 +53,13 @@ TEST(MeasureNames, SuggestTheRightOne) {
   EXPECT_ERROR((void)measure_named("recall_score", "limit x"), ErrorKind::bad_option,
                "tpr is of one group");
   EXPECT_ERROR((void)measure_named("magic", "limit x"), ErrorKind::bad_option,
-               "measures: co, co_mean");
+               "Often used: co, flip_rate");
+  for (const auto& [name, meant] :
+       {std::pair("f1_diff", "did you mean f1_difference?"),
+        {"Demographic-Parity", "did you mean demographic_parity?"},
+        {"flipgap", "did you mean flip_gap (here: co)?"},
+        {"equalized", "did you mean equalized_odds"}})
+    EXPECT_ERROR((void)measure_named(name, "limit x"), ErrorKind::bad_option, meant);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(Limits, JudgeWhateverTheReportHas) {
   EXPECT_ERROR(judge_limit(audit, parse_limit("demografic_parity=.1")),
                ErrorKind::bad_option, "did you mean demographic_parity?");
   EXPECT_ERROR(judge_limit(audit, parse_limit("magic=.1")), ErrorKind::bad_option,
-               "measures: co, co_mean");
+               "Often used: co, flip_rate");
 }
 
 TEST(AuditCsv, HasOneLinePerFigureAndReadsBack) {

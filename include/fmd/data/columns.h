@@ -23,8 +23,8 @@ struct ColumnFacts {
 inline constexpr Index kMostCounted = 1000;
 
 // Something that a reader of the table should look at. `kind` is a word for programs:
-// many_values | id | constant | code | date | free_text | groups | odd_cells |
-// decimal_comma | numeric_label | favorable.
+// many_values | id | constant | code | sentinel | spelling | date | free_text | groups |
+// odd_cells | decimal_comma | numeric_label | favorable.
 struct ColumnWarning {
   std::string column;
   std::string kind;
@@ -44,8 +44,10 @@ struct ColumnsReport {
 //   - texts that are numbers or dates in one notation become numbers (notation.h);
 //   - a column of an attribute that has at most 20 different whole numbers is a category;
 //   - free text (long texts, most of them different) is left out, and named in left_out.
-// A column of texts of which at least nine in ten are numbers is an Error(bad_value) that
-// names the first other cells and what to write; with `lenient` it is a warning.
+// A column of texts of which at least nine in ten are numbers (or dates) is an
+// Error(bad_value) that names the first other cells and what to write; with `lenient` it is
+// a warning. Where there are more than 20 different numbers and at most 5 other texts, half
+// of the cells are enough.
 // The table should be read with the options of training_options().
 [[nodiscard]] ColumnsReport settle_columns(Table& table, const Task& task, bool lenient);
 

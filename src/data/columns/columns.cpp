@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "data/columns/notations.h"
+#include "data/csv/plan.h"
 #include "data/number.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
@@ -21,6 +22,10 @@ namespace {
 constexpr Index kManyLevels = 50;       // more features of one column are worth a warning
 constexpr std::size_t kMostCodes = 20;  // different whole numbers that may name groups
 constexpr double kNearly = 0.9;  // share of numbers that makes a text column doubtful
+// A few texts beside many different numbers, such as "no answer", are doubtful sooner.
+constexpr double kMostly = 0.5;
+constexpr std::size_t kFewOdd = 5;
+constexpr Index kManyNumbers = 20;
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -128,19 +133,96 @@ bool counts_rows(const Column& column) {
   return true;
 }
 
-// The lowest and highest of a few whole numbers that may be codes.
+// Every row has another whole number, which counts nothing.
+bool names_rows(const Column& column) {
+  constexpr std::size_t kFewest = 100;  // of fewer rows chance makes all amounts differ
+  if (column.numbers.size() < kFewest || column.notation != Notation::plain) return false;
+  std::unordered_set<double> seen;
+  for (const double number : column.numbers)
+    if (std::isnan(number) || number != std::floor(number) || !seen.insert(number).second)
+      return false;
+  return true;
+}
+
+// Numbers that questionnaires write for "no answer": 99, -9, 9998.
+bool is_sentinel(double number) {
+  const double size = std::abs(number);
+  for (double all = number < 0 ? 9 : 99; all < 1e8; all = 10 * all + 9)
+    if (size == all || size == all - 1 || size == all - 2) return true;
+  return number == -1;
+}
+
+// The different numbers, in order, with the rows of each; empty when there are more than
+// kMostCounted.
+std::map<double, Index> number_rows(const Column& column) {
+  std::map<double, Index> rows;
+  for (const double number : column.numbers) {
+    if (!std::isnan(number)) ++rows[number];
+    if (std::ssize(rows) > kMostCounted) return {};
+  }
+  return rows;
+}
+
+// The lowest and highest of a few whole numbers that may be codes: 1 to 4, also with a 9 or
+// 99 for "no answer".
 std::optional<std::pair<double, double>> code_range(const Column& column, Index values) {
   if (values < 3 || values > 12) return std::nullopt;
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
-  for (const double number : column.numbers) {
-    if (std::isnan(number)) continue;
+  std::vector<double> numbers;
+  for (const auto& [number, rows] : number_rows(column)) {
     if (number != std::floor(number)) return std::nullopt;
-    low = std::min(low, number);
-    high = std::max(high, number);
+    numbers.push_back(number);
   }
-  if (low < 0 || high - low + 1 > static_cast<double>(values) + 3) return std::nullopt;
-  return std::pair(low, high);
+  const std::pair range(numbers.front(), numbers.back());
+  if (is_sentinel(numbers.front()) && numbers.front() < 0) numbers.erase(numbers.begin());
+  while (numbers.size() > 3 &&
+         (is_sentinel(numbers.back()) || numbers.back() == 8 || numbers.back() == 9) &&
+         numbers.back() > numbers[numbers.size() - 2] + 1)
+    numbers.pop_back();
+  if (numbers.size() < 3) return std::nullopt;
+  const double width = numbers.back() - numbers.front() + 1;
+  if (numbers.front() < 0 || width > static_cast<double>(numbers.size()) + 3)
+    return std::nullopt;
+  return range;
+}
+
+// A number that may mean "missing": -9 where no other number is below 0, or 999 far above
+// the others. NaN where there is none.
+double sentinel_of(const std::map<double, Index>& rows) {
+  constexpr Index kFewest = 5;  // rows that have it
+  if (rows.size() < 4) return std::nan("");
+  const auto first = rows.begin();
+  if (first->first < 0 && is_sentinel(first->first) && first->second >= kFewest &&
+      (std::next(first)->first >= 0 || is_sentinel(std::next(first)->first)) &&
+      std::next(first, 2)->first >= 0)
+    return first->first;
+  const auto last = std::prev(rows.end());
+  if (last->first >= 99 && is_sentinel(last->first) && last->second >= kFewest &&
+      last->first > 2 * std::prev(last)->first && first->first >= 0)
+    return last->first;
+  return std::nan("");
+}
+
+// Names of numbers whose size means nothing.
+bool sounds_like_code(const std::string& name) {
+  const std::string lower = lower_case(name);
+  for (const char* word : {"zip", "postcode", "postal", "plz", "fips", "naics"})
+    if (lower.find(word) != std::string::npos) return true;
+  return lower.ends_with("code") || lower.ends_with("_cd");
+}
+
+// Two levels that differ only in case and blanks; empty when there are none.
+std::pair<std::string, std::string> same_spelling(const std::vector<std::string>& levels) {
+  constexpr std::size_t kMost = 1000;
+  if (levels.size() > kMost) return {};
+  std::map<std::string, std::string> seen;
+  for (const std::string& level : levels) {
+    std::string key;
+    for (const char c : lower_case(level))
+      if (c != ' ' && c != '_' && c != '-') key += c;
+    const auto [found, added] = seen.emplace(key, level);
+    if (!added && !key.empty()) return {found->second, level};
+  }
+  return {};
 }
 
 std::string first_cell(const Column& column) {
@@ -205,6 +287,7 @@ class Settler {
 
   void settle(Column& column) {
     ColumnFacts facts;
+    odd_ = false;
     facts.name = column.name;
     facts.example = first_cell(column);
     std::string how;
@@ -220,10 +303,12 @@ class Settler {
       apply_notation(table_, notation->second, column);
       how = in_words(notation->second);
     } else if (column.kind == ColumnKind::category && is_open(column)) {
-      check_nearly_numbers(column);
+      odd_ = check_nearly_numbers(column);
     }
     facts.missing = column.missing;
-    if (column.kind == ColumnKind::number) {
+    if (column.name == kUnnamedColumn && is_open(column)) {
+      describe_index(column, facts);
+    } else if (column.kind == ColumnKind::number) {
       describe_number(column, facts);
     } else {
       describe_category(column, facts);
@@ -240,6 +325,18 @@ class Settler {
     return contains(task_.ignore, name) ? "left out: ignored" : "";
   }
 
+  void describe_index(const Column& column, ColumnFacts& facts) {
+    const bool number = column.kind == ColumnKind::number;
+    facts.type = number ? "number" : "category";
+    facts.values = number ? count_numbers(column) : std::ssize(used_levels(column).levels);
+    facts.became = "left out: has no name";
+    report_.left_out.push_back(column.name);
+    warn(column.name, "id",
+         fmt::format("the first column has no name, as an index has; left out; --category "
+                     "\"{}\" makes it groups",
+                     column.name));
+  }
+
   void describe_number(const Column& column, ColumnFacts& facts) {
     const bool date = column.notation == Notation::ymd ||
                       column.notation == Notation::dmy || column.notation == Notation::mdy;
@@ -253,17 +350,40 @@ class Settler {
     if (date)
       warn(column.name, "date", "dates are read as days since 1970-01-01, one number");
     if (facts.values == 1) warn(column.name, "constant", "every row has the same number");
-    if (table_.rows() >= 20 && counts_rows(column))
-      warn(column.name, "id",
-           fmt::format("numbers the rows; --ignore {} leaves it out", column.name));
-    if (!task_.types.contains(column.name) && !date && table_.rows() >= 50)
-      if (const auto range = code_range(column, facts.values))
-        warn(
-            column.name, "code",
-            fmt::format("only {} whole numbers, {} to {}: if they are codes, --category {} "
-                        "makes them groups",
-                        facts.values, number_text(range->first), number_text(range->second),
-                        column.name));
+    if (date) return;
+    warn_number(column, facts.values);
+  }
+
+  void warn_number(const Column& column, Index values) {
+    const std::string& name = column.name;
+    if (table_.rows() >= 20 && counts_rows(column)) {
+      warn(name, "id", fmt::format("numbers the rows; --ignore {} leaves it out", name));
+    } else if (names_rows(column)) {
+      warn(name, "id",
+           fmt::format("every row has another whole number; if it names the rows, "
+                       "--ignore {} leaves it out",
+                       name));
+    }
+    if (task_.types.contains(name) || table_.rows() < 50) return;
+    if (const auto range = code_range(column, values)) {
+      warn(
+          name, "code",
+          fmt::format("only {} whole numbers, {} to {}: if they are codes, --category {} "
+                      "makes them groups",
+                      values, number_text(range->first), number_text(range->second), name));
+    } else if (values > 12 && sounds_like_code(name)) {
+      warn(name, "code",
+           fmt::format("its name says codes, whose size means nothing: --category {} makes "
+                       "them groups, --ignore {} leaves it out",
+                       name, name));
+    }
+    const std::map<double, Index> rows = number_rows(column);
+    if (const double number = sentinel_of(rows); !std::isnan(number))
+      warn(name, "sentinel",
+           fmt::format("{} stands apart from the other numbers, in {}; if it means "
+                       "\"missing\", write missing = [\"{}\"] in task.toml",
+                       number_text(number), plural(rows.at(number), "row"),
+                       number_text(number)));
   }
 
   void describe_category(const Column& column, ColumnFacts& facts) {
@@ -293,7 +413,14 @@ class Settler {
 
   void warn_levels(const Column& column, const ColumnFacts& facts) {
     const Index filled = table_.rows() - column.missing;
+    if (odd_) return;  // its cells come first
     if (facts.values == 1) warn(column.name, "constant", "every row has the same text");
+    const auto [one, other] = same_spelling(used_levels(column).levels);
+    if (!other.empty())
+      warn(column.name, "spelling",
+           fmt::format("\"{}\" and \"{}\" differ only in case or blanks; they are two "
+                       "values",
+                       shorten(one), shorten(other)));
     if (facts.values == filled && filled >= 20) {
       warn(column.name, "id",
            fmt::format("every row has another text, {} features; --ignore {} leaves it out",
@@ -305,35 +432,79 @@ class Settler {
     }
   }
 
-  // A cell such as "1x5" among numbers would turn every number into a text of its own.
-  void check_nearly_numbers(const Column& column) {
-    std::vector<bool> number;
-    for (const std::string& level : column.levels)
-      number.push_back(is_missing_word(level) ||
-                       read_number(level, Notation::plain).has_value() ||
-                       read_number(level, Notation::point).has_value());
+  // What most texts of a column are, apart from words for "missing".
+  struct Most {
+    const char* word = "numbers";
+    std::vector<bool> fits;  // by level
     Index cells = 0;
-    Index numbers = 0;
+  };
+
+  static Most most_of(const Column& column, const std::vector<Index>& rows) {
+    const auto count = [&](const char* word, auto&& reads) {
+      Most one{.word = word, .fits = {}};
+      for (std::size_t i = 0; i < column.levels.size(); ++i) {
+        const std::string& level = column.levels[i];
+        one.fits.push_back(!is_missing_word(level) && reads(level));
+        if (one.fits.back()) one.cells += rows[i];
+      }
+      return one;
+    };
+    const auto read_as = [](const std::string& text, std::initializer_list<Notation> all) {
+      return std::any_of(all.begin(), all.end(), [&](Notation notation) {
+        return read_number(text, notation).has_value();
+      });
+    };
+    Most most = count("numbers", [&](const std::string& text) {
+      return read_as(text, {Notation::plain, Notation::point});
+    });
+    for (const Most& other :
+         {count("numbers",
+                [&](const std::string& text) { return read_as(text, {Notation::comma}); }),
+          count("dates", [&](const std::string& text) {
+            return read_as(text, {Notation::ymd, Notation::dmy, Notation::mdy});
+          })})
+      if (other.cells > most.cells) most = other;
+    return most;
+  }
+
+  // A cell such as "1x5" among numbers would turn every number into a text of its own.
+  // True when there is one, and it is only warned of.
+  bool check_nearly_numbers(const Column& column) {
+    std::vector<Index> rows(column.levels.size(), 0);
+    Index cells = 0;
+    for (const std::int32_t code : column.codes) {
+      if (code < 0 || is_missing_word(column.levels[to_size(code)])) continue;
+      ++rows[to_size(code)];
+      ++cells;
+    }
+    const Most most = most_of(column, rows);
+    Index different = 0;
+    std::size_t odd_texts = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] == 0) continue;
+      different += most.fits[i];
+      odd_texts += !most.fits[i];
+    }
+    const double least =
+        odd_texts <= kFewOdd && different > kManyNumbers ? kMostly : kNearly;
+    if (odd_texts == 0 || different < 3 ||
+        static_cast<double>(most.cells) < least * static_cast<double>(cells))
+      return false;
     std::vector<std::string> odd;
     std::set<std::int32_t> shown;
-    std::set<std::int32_t> different;
-    for (Index row = 0; row < column.rows(); ++row) {
+    for (Index row = 0; row < column.rows() && odd.size() < 3; ++row) {
       const std::int32_t code = column.codes[to_size(row)];
-      if (code < 0 || is_missing_word(column.levels[to_size(code)])) continue;
-      ++cells;
-      if (number[to_size(code)]) {
-        ++numbers;
-        if (different.size() < 3) different.insert(code);
-      } else if (odd.size() < 3 && shown.insert(code).second) {
+      if (code < 0 || rows[to_size(code)] == 0 || most.fits[to_size(code)]) continue;
+      if (shown.insert(code).second)
         odd.push_back(fmt::format("\"{}\" ({})", shorten(column.levels[to_size(code)]),
                                   table_.where(row)));
-      }
     }
-    const double least = kNearly * static_cast<double>(cells);
-    if (odd.empty() || static_cast<double>(numbers) < least || different.size() < 3) return;
-    const std::string what = fmt::format("{} of {} cells are numbers, but not {}", numbers,
-                                         cells, list_words(odd));
-    if (lenient_) return warn(column.name, "odd_cells", what);
+    const std::string what = fmt::format("{} of {} cells are {}, but not {}", most.cells,
+                                         cells, most.word, list_words(odd));
+    if (lenient_) {
+      warn(column.name, "odd_cells", what);
+      return true;
+    }
     throw Error(
         ErrorKind::bad_value,
         fmt::format("{}, column \"{}\": {}", table_.source, column.name, what),
@@ -346,6 +517,7 @@ class Settler {
   Table& table_;
   const Task& task_;
   bool lenient_;
+  bool odd_ = false;  // the column at hand is nearly all numbers
   std::vector<std::string> open_;
   std::map<std::string, Notation> notations_;
   ColumnsReport report_;

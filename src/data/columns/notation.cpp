@@ -10,12 +10,50 @@
 namespace fmd {
 namespace {
 
-constexpr std::string_view kMissingWords[] = {
-    "na",      "n/a",     "n.a.", "#n/a",      "<na>",          "nan",    "nat",
-    "null",    "(null)",  "nil",  "none",      "missing",       "n/k",    "unk",
-    "unknown", "refused", "-",    "--",        "---",           ".",      "..",
-    "...",     "?",       "",     "not known", "not available", "#null!", "#value!",
-    "#div/0!"};
+constexpr std::string_view kMissingWords[] = {"na",
+                                              "n/a",
+                                              "n.a.",
+                                              "#n/a",
+                                              "<na>",
+                                              "nan",
+                                              "nat",
+                                              "null",
+                                              "(null)",
+                                              "nil",
+                                              "none",
+                                              "missing",
+                                              "n/k",
+                                              "unk",
+                                              "unknown",
+                                              "refused",
+                                              "-",
+                                              "--",
+                                              "---",
+                                              ".",
+                                              "..",
+                                              "...",
+                                              "?",
+                                              "",
+                                              "not known",
+                                              "not available",
+                                              "#null!",
+                                              "#value!",
+                                              "#div/0!",
+                                              "#num!",
+                                              "#ref!",
+                                              "\\n",
+                                              "n.d.",
+                                              "n/d",
+                                              "blank",
+                                              "undefined",
+                                              "no answer",
+                                              "not stated",
+                                              "not reported",
+                                              "not applicable",
+                                              "don't know",
+                                              "prefer not to say",
+                                              "k.a.",
+                                              "keine angabe"};
 
 constexpr std::array<std::pair<Notation, std::string_view>, 7> kNames = {
     {{Notation::plain, "plain"},
@@ -154,7 +192,32 @@ std::optional<int> take_digits(std::string_view& text, std::size_t least,
   return value;
 }
 
-// The time after a date as a share of the day: "T12:34:56.5Z", " 12:34".
+// Takes a word, in any case of letters, from the start.
+bool take_word(std::string_view& text, std::string_view word) {
+  if (text.size() < word.size() ||
+      !std::equal(word.begin(), word.end(), text.begin(),
+                  [](char a, char b) { return a == lower(b); }))
+    return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+// "+02:00", "-0530" or "Z" at the end of a time, as a share of the day; blanks before it.
+std::optional<double> zone_share(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  if (text.empty() || text == "Z" || text == "UTC" || text == "GMT") return 0.0;
+  const bool west = text.front() == '-';
+  if (!west && text.front() != '+') return std::nullopt;
+  text.remove_prefix(1);
+  const auto hours = take_digits(text, 2, 2);
+  if (text.starts_with(':')) text.remove_prefix(1);
+  const auto minutes = text.empty() ? std::optional<int>(0) : take_digits(text, 2, 2);
+  if (!hours || !minutes || !text.empty() || *hours > 14 || *minutes > 59)
+    return std::nullopt;
+  return (west ? -1 : 1) * (*hours * 60 + *minutes) / 1440.0;
+}
+
+// The time after a date as a share of the day: "T12:34:56.5Z", " 12:34", " 1:05 PM".
 std::optional<double> day_share(std::string_view text) {
   if (text.empty()) return 0.0;
   if (text.front() != 'T' && text.front() != ' ') return std::nullopt;
@@ -164,7 +227,7 @@ std::optional<double> day_share(std::string_view text) {
   for (std::size_t i = 0; i < 3 && (i < 2 || text.starts_with(':')); ++i) {
     if (i > 0 && !text.starts_with(':')) return std::nullopt;
     if (i > 0) text.remove_prefix(1);
-    const auto value = take_digits(text, 2, 2);
+    const auto value = take_digits(text, i == 0 ? 1 : 2, 2);
     if (!value || *value > kMost[i]) return std::nullopt;
     parts[i] = *value;
   }
@@ -172,31 +235,91 @@ std::optional<double> day_share(std::string_view text) {
     text.remove_prefix(1);
     while (!text.empty() && is_digit(text.front())) text.remove_prefix(1);
   }
-  if (text == "Z" || text == "+00:00" || text == " UTC") text = "";
-  if (!text.empty()) return std::nullopt;
-  return (parts[0] * 3600 + parts[1] * 60 + parts[2]) / 86400;
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  const bool pm = take_word(text, "pm") || take_word(text, "p.m.");
+  const bool am = !pm && (take_word(text, "am") || take_word(text, "a.m."));
+  if (am || pm) {
+    if (parts[0] < 1 || parts[0] > 12) return std::nullopt;
+    parts[0] += (pm ? 12 : 0) - (parts[0] == 12 ? 12 : 0);
+  }
+  const auto zone = zone_share(text);
+  if (!zone) return std::nullopt;
+  return (parts[0] * 3600 + parts[1] * 60 + parts[2]) / 86400 - *zone;
 }
 
-std::optional<double> read_date(std::string_view text, Notation notation) {
-  const bool year_first = notation == Notation::ymd;
-  const auto first = take_digits(text, year_first ? 4 : 1, year_first ? 4 : 2);
-  if (!first || text.empty()) return std::nullopt;
-  const char mark = text.front();
-  if (mark != '-' && mark != '/' && mark != '.') return std::nullopt;
-  text.remove_prefix(1);
-  const auto second = take_digits(text, 1, 2);
-  if (!second || !text.starts_with(mark)) return std::nullopt;
-  text.remove_prefix(1);
-  const auto third = take_digits(text, year_first ? 1 : 4, year_first ? 2 : 4);
-  if (!third) return std::nullopt;
+// A month of one or two digits, or by its English name, whole or of three letters.
+std::optional<int> take_month(std::string_view& text) {
+  constexpr std::string_view kMonths[] = {"january",   "february", "march",    "april",
+                                          "may",       "june",     "july",     "august",
+                                          "september", "october",  "november", "december"};
+  for (int month = 1; const std::string_view name : kMonths) {
+    if (take_word(text, name)) return month;
+    if (take_word(text, name.substr(0, 3))) {
+      if (text.starts_with('.')) text.remove_prefix(1);
+      return month;
+    }
+    ++month;
+  }
+  return take_digits(text, 1, 2);
+}
+
+// Of four digits; of two digits 69 to 99 are 1969 to 1999, and 00 to 68 are 2000 to 2068.
+std::optional<int> take_year(std::string_view& text) {
+  if (const auto four = take_digits(text, 4, 4)) return four;
+  const auto two = take_digits(text, 2, 2);
+  if (!two || (!text.empty() && is_digit(text.front()))) return std::nullopt;
+  return *two + (*two < 69 ? 2000 : 1900);
+}
+
+bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+
+// What stands between the parts of a date: the same twice ("1-2-2020"), blanks where the
+// month has a name, nothing beside that name, a comma after the day of "Jan 5, 2020".
+bool take_mark(std::string_view& text, char before, std::string_view& first, bool named) {
+  std::string_view rest = text;
+  if (named && rest.starts_with(',')) rest.remove_prefix(1);
+  while (named && rest.starts_with(' ')) rest.remove_prefix(1);
+  if (rest.empty()) return false;
+  const bool nothing = rest.size() == text.size();
+  if (nothing && (rest.front() == '-' || rest.front() == '/' || rest.front() == '.')) {
+    const std::string_view mark = rest.substr(0, 1);
+    if (!first.empty() && first != mark) return false;
+    first = mark;
+    rest.remove_prefix(1);
+    while (named && rest.starts_with(' ')) rest.remove_prefix(1);
+  } else if (!named || (nothing && !is_letter(before) && !is_letter(rest.front()))) {
+    return false;
+  }
+  text = rest;
+  return true;
+}
+
+std::optional<double> read_date(std::string_view whole, Notation notation) {
+  std::string_view text = whole;
+  // The name of a month; a time may hold letters too.
+  const std::string_view before = text.substr(0, text.find(':'));
+  const bool named = std::any_of(before.begin(), before.end(),
+                                 [](char c) { return is_letter(c) && c != 'T'; });
+  std::optional<int> year, month, day;
+  std::string_view mark;
+  const char* order = notation == Notation::ymd   ? "ymd"
+                      : notation == Notation::mdy ? "mdy"
+                                                  : "dmy";
+  for (int i = 0; i < 3; ++i) {
+    const std::size_t taken = whole.size() - text.size();
+    if (i > 0 && !take_mark(text, whole[taken - 1], mark, named)) return std::nullopt;
+    std::optional<int>& part = order[i] == 'y' ? year : order[i] == 'm' ? month : day;
+    part = order[i] == 'm'                       ? take_month(text)
+           : order[i] == 'd'                     ? take_digits(text, 1, 2)
+           : notation == Notation::ymd && !named ? take_digits(text, 4, 4)
+                                                 : take_year(text);
+    if (!part) return std::nullopt;
+  }
   const auto share = day_share(text);
   if (!share) return std::nullopt;
-  const int year = year_first ? *first : *third;
-  const int month = notation == Notation::mdy ? *first : *second;
-  const int day = year_first ? *third : notation == Notation::mdy ? *second : *first;
-  const std::chrono::year_month_day date{std::chrono::year(year),
-                                         std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day))};
+  const std::chrono::year_month_day date{std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
   return static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count()) +
          *share;

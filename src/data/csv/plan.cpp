@@ -44,6 +44,8 @@ std::vector<std::string> read_names(CsvScanner& scanner, const CsvOptions& optio
   std::vector<std::string> names;
   std::string scratch;
   for (const RawCell& cell : scanner.cells()) names.emplace_back(cell_text(cell, scratch));
+  // An index that a program wrote beside the table.
+  if (names.size() > 1 && names[0].empty()) names[0] = kUnnamedColumn;
   check_names(names, scanner);
   return names;
 }

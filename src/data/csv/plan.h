@@ -13,6 +13,10 @@
 
 namespace fmd::internal {
 
+// The first column where the header leaves its name empty: an index that a program wrote
+// beside the table. Elsewhere an empty name is an error.
+inline constexpr const char* kUnnamedColumn = "(unnamed)";
+
 // A column of the file that is kept.
 struct CsvColumn {
   std::size_t position = 0;  // in the file

@@ -68,9 +68,12 @@ void CsvReader::read_header(const std::string& source, const CsvOptions& options
     feed_->consume(0);
     window = feed_->window();
   }
-  const std::string_view text = start_of_text(window.text, source);
-  const CsvOptions found = with_separator(options, text);
+  std::string_view text = start_of_text(window.text, source);
+  CsvOptions found = options;
+  const bool told = take_separator_line(text, found);
+  found = with_separator(found, text);
   CsvScanner scanner(text, source, found);
+  if (told) scanner.seek(text.data(), 2);
   scanner.set_open_end(!window.last);
   plan_ = std::make_unique<CsvPlan>(scanner, found);
   header_bytes_ = static_cast<std::size_t>(scanner.at() - window.text.data());

@@ -56,6 +56,20 @@ bool shows_separator(std::string_view text, const CsvOptions& options) {
   return count_record(text, options.comment, counts) && !text.empty();
 }
 
+bool take_separator_line(std::string_view& text, CsvOptions& options) {
+  constexpr std::string_view kBegin = "sep=";
+  if (options.separator != '\0' || !options.names.empty() || !text.starts_with(kBegin) ||
+      text.size() <= kBegin.size() ||
+      kSeparators.find(text[kBegin.size()]) == std::string_view::npos)
+    return false;
+  std::string_view rest = text.substr(kBegin.size() + 1);
+  if (rest.starts_with('\r')) rest.remove_prefix(1);
+  if (!rest.starts_with('\n')) return false;
+  options.separator = text[kBegin.size()];
+  text = rest.substr(1);
+  return true;
+}
+
 CsvOptions with_separator(const CsvOptions& options, std::string_view text) {
   CsvOptions found = options;
   if (found.separator == '\0') found.separator = find_separator(text, options);

@@ -14,6 +14,10 @@ namespace fmd::internal {
 // True when the text is long enough to tell, although it may go on.
 [[nodiscard]] bool shows_separator(std::string_view text, const CsvOptions& options);
 
+// Takes a first line "sep=;", as spreadsheets write it, from the text. False where there is
+// none.
+bool take_separator_line(std::string_view& text, CsvOptions& options);
+
 // The options with the separator of this text, which begins with the header.
 [[nodiscard]] CsvOptions with_separator(const CsvOptions& options, std::string_view text);
 

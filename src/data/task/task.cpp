@@ -502,9 +502,12 @@ TaskOverrides parse_task(std::string_view text, const std::string& source) {
   try {
     root = toml::parse(text, source);
   } catch (const toml::parse_error& error) {
+    const std::string what(error.description());
     throw Error(ErrorKind::bad_task,
-                fmt::format("{}, line {}: {}", source, error.source().begin.line,
-                            error.description()));
+                fmt::format("{}, line {}: {}", source, error.source().begin.line, what),
+                what.find("saw '.'") != std::string::npos
+                    ? "numbers begin with a digit: 0.8, not .8"
+                    : "");
   } catch (const std::logic_error&) {
     throw Error(
         ErrorKind::bad_task,

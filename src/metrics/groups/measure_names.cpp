@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 #include <utility>
 
@@ -145,9 +146,37 @@ std::string find_rate_name(const std::string& name) {
   return std::string(find(kRates, name));
 }
 
+namespace {
+
+// The nearest word; short forms such as f1_diff stand for whole words.
+std::string nearest_measure(std::string name) {
+  const std::vector<std::string> words = all_words();
+  for (char& c : name)
+    c = c == '-' || c == ' '
+            ? '_'
+            : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (has(words, name)) return name;
+  for (const auto& [end, whole] :
+       {std::pair("_diff", "_difference"), {"_gap", "_difference"}, {"_rat", "_ratio"}})
+    if (name.ends_with(end))
+      if (std::string longer =
+              name.substr(0, name.size() - std::string_view(end).size()) + whole;
+          !find_measure(longer).empty())
+        return longer;
+  if (std::string nearest = internal::nearest_word(name, words); !nearest.empty())
+    return nearest;
+  // "tpr" for tpr_difference has an answer of its own; others begin alike.
+  constexpr std::size_t kFewest = 4;
+  for (const std::string& word : words)
+    if (name.size() >= kFewest && word.starts_with(name)) return word;
+  return "";
+}
+
+}  // namespace
+
 std::string measure_named(const std::string& name, const std::string& what) {
   if (const std::string own = find_measure(name); !own.empty()) return own;
-  const std::string nearest = internal::nearest_word(name, all_words());
+  const std::string nearest = nearest_measure(name);
   const std::string own = nearest.empty() ? "" : find_measure(nearest);
   const std::string rate = find_rate_name(name);
   std::string hint;
@@ -158,9 +187,13 @@ std::string measure_named(const std::string& name, const std::string& what) {
     hint = fmt::format("did you mean {}{}? ", nearest,
                        own == nearest ? "" : " (here: " + own + ")");
   }
+  // The whole list would fill a screen.
   throw Error(ErrorKind::bad_option,
               fmt::format("{}: unknown measure {}", what, internal::shorten(name)),
-              fmt::format("{}measures: {}", hint, fmt::join(measure_names(), ", ")));
+              hint +
+                  "Often used: co, flip_rate, demographic_parity, equal_opportunity, "
+                  "equalized_odds, disparate_impact, accuracy_difference, "
+                  "worst_group_accuracy; all: docs/metrics.md, or audit --json");
 }
 
 }  // namespace fmd
