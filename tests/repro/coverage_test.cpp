@@ -59,6 +59,14 @@ TEST(Coverage, JudgesBySharesAndTheirError) {
   EXPECT_FALSE(covers({CoverageKind::largest, 1800, 2000}));
   EXPECT_TRUE(covers({CoverageKind::quantile, 2000, 2000}));
   EXPECT_FALSE(covers({CoverageKind::quantile, 1800, 2000}));
+  // A share that the error of the simulation excuses is named.
+  CoverageSetting setting{"five", 600, 2000, {}};
+  setting.figures["near"] = {CoverageKind::mean, 1850, 2000};
+  setting.figures["good"] = {CoverageKind::mean, 1900, 2000};
+  const std::string page = coverage_page({setting}, {}, 1);
+  EXPECT_NE(page.find("2 of 2 shares are as they should be; 1 of these lie outside by less "
+                      "than the error of the simulation: near (five, 600) 92.5."),
+            std::string::npos);
 }
 
 }  // namespace
