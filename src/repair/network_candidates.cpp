@@ -35,8 +35,8 @@ std::vector<double> lambda_grid(const RepairOptions& options, const SharedFit& s
 // Adam, unless a gap is asked for: a minibatch gives no estimate of a gap. 30 lambdas on
 // two layers of an ACSIncome network (4,800 pairs) took 29 CPU seconds and left a flip
 // gap of .005, by Levenberg-Marquardt 211 and .011, audits included. On all layers it was
-// 56 against 313, both with gaps below 1e-6. That is one run of each; J was not compared
-// at equal time.
+// 56 against 313, both with gaps below 1e-6. That is one run of each. In equal time
+// Levenberg-Marquardt mostly reaches the lower J: optimizer_bench, docs/benchmarks.md.
 bool by_adam(const RepairOptions& options) {
   return options.optimizer == NetworkOptimizer::adam ||
          (options.optimizer == NetworkOptimizer::automatic && options.gaps.empty());
