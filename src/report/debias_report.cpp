@@ -509,13 +509,19 @@ std::string candidate_words(const DebiasReport& r, const Candidate& candidate) {
   return words;
 }
 
+// Of accuracy; nothing is -0.00.
+std::string loss_points(double share) {
+  const std::string text = fixed(100 * share, 2);
+  return text == "-0.00" ? "0.00" : text;
+}
+
 // What DATA proves about the budget; "" = the rule has none.
 std::string budget_words(const DebiasReport& r) {
   if (r.budget == Budget::none || r.risk >= 0.5) return "";
   const Candidate& chosen = r.candidates[at(r.chosen)];
-  const std::string loss = fmt::format("loss {:.2f} points, at most {:.2f} (risk {:g} %)",
-                                       -100 * chosen.accuracy_change.value,
-                                       100 * chosen.most_loss, 100 * r.risk);
+  const std::string loss = fmt::format("loss {} points, at most {} (risk {:g} %)",
+                                       loss_points(-chosen.accuracy_change.value),
+                                       loss_points(chosen.most_loss), 100 * r.risk);
   if (r.budget == Budget::proven) return "budget proven: " + loss;
   const std::string why =
       r.budget != Budget::not_proven ? ""
@@ -543,10 +549,10 @@ std::string stronger_words(const DebiasReport& r) {
   if (best == nullptr || !(bias(*best) < bias(r.candidates[at(r.chosen)]) / 2)) return "";
   return fmt::format(
       "A stronger repair keeps the budget as measured, but {} rows are too few to prove "
-      "it: gap {} in place of {}, loss {:.2f} points, at most {:.2f}. More rows may prove "
+      "it: gap {} in place of {}, loss {} points, at most {}. More rows may prove "
       "it; --risk .5 takes it as it is.",
       count(r.holdout_rows), gap(bias(*best)), gap(bias(r.candidates[at(r.chosen)])),
-      -100 * best->accuracy_change.value, 100 * best->most_loss);
+      loss_points(-best->accuracy_change.value), loss_points(best->most_loss));
 }
 
 std::string on_test_words(const DebiasReport& r) {
@@ -562,9 +568,9 @@ std::string on_test_words(const DebiasReport& r) {
   if (r.on_target.defined())
     return begin + fmt::format(": {} {}", gap(r.on_target.value), text::range(r.on_target));
   return begin + fmt::format(": loss {} points ({} .. {})",
-                             fixed(-100 * r.accuracy_change.value, 2),
-                             fixed(-100 * r.accuracy_change.high, 2),
-                             fixed(-100 * r.accuracy_change.low, 2));
+                             loss_points(-r.accuracy_change.value),
+                             loss_points(-r.accuracy_change.high),
+                             loss_points(-r.accuracy_change.low));
 }
 
 // Who is still ahead in one attribute; "" = nobody, beyond the interval.

@@ -162,6 +162,7 @@ class Honest(unittest.TestCase):
             screen = self.run_fmd("debias", "few.safetensors", "few.csv", "--max-accuracy-loss", budget, "-o", "less.safetensors",
                                   "--force")
             self.assertIn("budget proven", screen)
+            self.assertNotIn("-0.00", screen)
             receipt = json.loads((self.dir / "less.safetensors.receipt.json").read_text())
             points = json.loads((self.dir / "less.safetensors.path.json").read_text())["points"]
             gap = lambda point: point["measures"]["race"]["co"]["value"]

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -102,14 +103,19 @@ bool are_codes(const std::vector<std::string>& levels) {
   return numbers > 0 && numbers <= kMostCodes;
 }
 
-// Different numbers, up to one more than kMostCounted.
-Index count_numbers(const Column& column) {
-  std::unordered_set<double> seen;
+// The different numbers of a column.
+struct Numbers {
+  Index count = 0;               // at most one more than kMostCounted
+  std::map<double, Index> rows;  // of each; empty when there are more than kMostCounted
+};
+
+Numbers numbers_of(const Column& column) {
+  std::unordered_map<double, Index> rows;
   for (const double number : column.numbers) {
-    if (!std::isnan(number)) seen.insert(number);
-    if (std::ssize(seen) > kMostCounted) break;
+    if (!std::isnan(number)) ++rows[number];
+    if (std::ssize(rows) > kMostCounted) return {kMostCounted + 1, {}};
   }
-  return std::ssize(seen);
+  return {std::ssize(rows), {rows.begin(), rows.end()}};
 }
 
 // Whole numbers without gaps, no two equal: 1 to n in any order.
@@ -152,23 +158,12 @@ bool is_sentinel(double number) {
   return number == -1;
 }
 
-// The different numbers, in order, with the rows of each; empty when there are more than
-// kMostCounted.
-std::map<double, Index> number_rows(const Column& column) {
-  std::map<double, Index> rows;
-  for (const double number : column.numbers) {
-    if (!std::isnan(number)) ++rows[number];
-    if (std::ssize(rows) > kMostCounted) return {};
-  }
-  return rows;
-}
-
 // The lowest and highest of a few whole numbers that may be codes: 1 to 4, also with a 9 or
 // 99 for "no answer".
-std::optional<std::pair<double, double>> code_range(const Column& column, Index values) {
-  if (values < 3 || values > 12) return std::nullopt;
+std::optional<std::pair<double, double>> code_range(const Numbers& all) {
+  if (all.count < 3 || all.count > 12) return std::nullopt;
   std::vector<double> numbers;
-  for (const auto& [number, rows] : number_rows(column)) {
+  for (const auto& [number, rows] : all.rows) {
     if (number != std::floor(number)) return std::nullopt;
     numbers.push_back(number);
   }
@@ -328,7 +323,8 @@ class Settler {
   void describe_index(const Column& column, ColumnFacts& facts) {
     const bool number = column.kind == ColumnKind::number;
     facts.type = number ? "number" : "category";
-    facts.values = number ? count_numbers(column) : std::ssize(used_levels(column).levels);
+    facts.values =
+        number ? numbers_of(column).count : std::ssize(used_levels(column).levels);
     facts.became = "left out: has no name";
     report_.left_out.push_back(column.name);
     warn(column.name, "id",
@@ -341,7 +337,8 @@ class Settler {
     const bool date = column.notation == Notation::ymd ||
                       column.notation == Notation::dmy || column.notation == Notation::mdy;
     facts.type = date ? "date" : "number";
-    facts.values = count_numbers(column);
+    const Numbers numbers = numbers_of(column);
+    facts.values = numbers.count;
     facts.became = role(column.name);
     if (!facts.became.empty()) return;
     facts.features = column.missing > 0 ? 2 : 1;
@@ -351,10 +348,10 @@ class Settler {
       warn(column.name, "date", "dates are read as days since 1970-01-01, one number");
     if (facts.values == 1) warn(column.name, "constant", "every row has the same number");
     if (date) return;
-    warn_number(column, facts.values);
+    warn_number(column, numbers);
   }
 
-  void warn_number(const Column& column, Index values) {
+  void warn_number(const Column& column, const Numbers& numbers) {
     const std::string& name = column.name;
     if (table_.rows() >= 20 && counts_rows(column)) {
       warn(name, "id", fmt::format("numbers the rows; --ignore {} leaves it out", name));
@@ -365,24 +362,23 @@ class Settler {
                        name));
     }
     if (task_.types.contains(name) || table_.rows() < 50) return;
-    if (const auto range = code_range(column, values)) {
-      warn(
-          name, "code",
-          fmt::format("only {} whole numbers, {} to {}: if they are codes, --category {} "
-                      "makes them groups",
-                      values, number_text(range->first), number_text(range->second), name));
-    } else if (values > 12 && sounds_like_code(name)) {
+    if (const auto range = code_range(numbers)) {
+      warn(name, "code",
+           fmt::format("only {} whole numbers, {} to {}: if they are codes, --category {} "
+                       "makes them groups",
+                       numbers.count, number_text(range->first), number_text(range->second),
+                       name));
+    } else if (numbers.count > 12 && sounds_like_code(name)) {
       warn(name, "code",
            fmt::format("its name says codes, whose size means nothing: --category {} makes "
                        "them groups, --ignore {} leaves it out",
                        name, name));
     }
-    const std::map<double, Index> rows = number_rows(column);
-    if (const double number = sentinel_of(rows); !std::isnan(number))
+    if (const double number = sentinel_of(numbers.rows); !std::isnan(number))
       warn(name, "sentinel",
            fmt::format("{} stands apart from the other numbers, in {}; if it means "
                        "\"missing\", write missing = [\"{}\"] in task.toml",
-                       number_text(number), plural(rows.at(number), "row"),
+                       number_text(number), plural(numbers.rows.at(number), "row"),
                        number_text(number)));
   }
 
