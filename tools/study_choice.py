@@ -187,6 +187,19 @@ def number(value, digits=2, scale=100):
     return "-" if value is None else f"{scale * value:.{digits}f}"
 
 
+def unfinished(rows, draws):
+    """The cells of the study with fewer draws than asked for."""
+    found = {(r["table"], r["kind"], r["rows"]): 0 for r in rows}
+    for r in rows:
+        key = (r["table"], r["kind"], r["rows"])
+        found[key] = min(r["draws"], found[key] or r["draws"])
+    for name, (*_, sizes, _) in TABLES.items():
+        for kind in KINDS:
+            for size in sizes:
+                if found.get((name, kind, size), 0) < draws:
+                    yield name, kind, size, found.get((name, kind, size), 0)
+
+
 def page(rows, all_bars, draws):
     words = lambda s: "-" if not s["runs"] else f"{s['over']} of {s['runs']}"
     total = lambda s: ("no run" if not s["runs"] else
@@ -201,6 +214,9 @@ def page(rows, all_bars, draws):
              "| rule | among runs that claim the budget (bar: 5 %) | among runs that say `not proven` (bar: 15 %) |", "|---|---|---|"]
     for rule, s in all_bars.items():
         lines.append(f"| {rule} | {total(s['proven'])} | {total(s['not_proven'])} |")
+    fewer = [f"{name}, {kind}, DATA {size:,}: {found} draws" for name, kind, size, found in unfinished(rows, draws)]
+    if fewer:
+        lines += ["", "**Not run to its end** (the command goes on where it stopped): " + "; ".join(fewer) + "."]
     lines += ["", "The hold-out rule claims its budget in every run: it judges the point estimate on 20 % of DATA. On a table of its own, "
               "hmda and german have no bar: with so few unseen rows the true loss is not known to .3 points; its standard error stands beside it.", "",
               "| table | model | DATA | rule | draws | proven, over | not proven, over | none | mean loss | largest loss | flip gap before | after | CPU s |",
