@@ -175,7 +175,9 @@ Each command has --help with examples: fmd lm audit --help.)");
   add_lm_audit(*lm);
   add_lm_tokens(*lm);
   add_lm_debias(*lm);
+  add_lm_explain(*lm);
   add_lm_pairs(*lm);
+  add_lm_train(*lm);
 }
 
 }  // namespace fmd::cli

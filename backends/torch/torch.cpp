@@ -1,4 +1,5 @@
 // The table of the plug-in, see src/model/torch_abi.h.
+#include "language.h"
 #include "script.h"
 #include "train.h"
 
@@ -8,6 +9,7 @@ extern "C" __attribute__((visibility("default"))) const void* fmd_torch() {
     made.models = fmd::torch_plugin::script_table();
     made.tail = fmd::torch_plugin::script_tail;
     fmd::torch_plugin::add_training(made);
+    fmd::torch_plugin::add_language(made);
     return made;
   }();
   return &table;

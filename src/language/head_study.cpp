@@ -16,7 +16,24 @@ namespace {
 
 constexpr std::size_t kPieceWords = 40;
 
-// Lines in pieces of at most 40 words.
+// Pieces one after the other, until there are enough tokens.
+std::vector<std::string> enough(const LanguageModel& model,
+                                const std::vector<std::string>& pieces, std::size_t from,
+                                Index most, Index& tokens, bool& capped) {
+  std::vector<std::string> taken;
+  for (std::size_t k = from; k < pieces.size(); k += 2) {
+    if (tokens >= most) {
+      capped = true;
+      break;
+    }
+    tokens += static_cast<Index>(model.tokenizer().encode(pieces[k]).size());
+    taken.push_back(pieces[k]);
+  }
+  return taken;
+}
+
+}  // namespace
+
 std::vector<std::string> text_pieces(const std::filesystem::path& file) {
   const FileView view = FileView::open(file, Index{1} << 30);
   std::vector<std::string> pieces;
@@ -40,24 +57,6 @@ std::vector<std::string> text_pieces(const std::filesystem::path& file) {
   }
   return pieces;
 }
-
-// Pieces one after the other, until there are enough tokens.
-std::vector<std::string> enough(const LanguageModel& model,
-                                const std::vector<std::string>& pieces, std::size_t from,
-                                Index most, Index& tokens, bool& capped) {
-  std::vector<std::string> taken;
-  for (std::size_t k = from; k < pieces.size(); k += 2) {
-    if (tokens >= most) {
-      capped = true;
-      break;
-    }
-    tokens += static_cast<Index>(model.tokenizer().encode(pieces[k]).size());
-    taken.push_back(pieces[k]);
-  }
-  return taken;
-}
-
-}  // namespace
 
 HeadStudy head_study(const LanguageModel& model, SentenceItems items,
                      const std::optional<std::filesystem::path>& folder, const Exec& exec) {

@@ -210,6 +210,13 @@ void LanguageModel::State::settle_tokens(const Exec& exec) {
                 fmt::format("{}: the tokenizer has {} tokens, the model {}", path.string(),
                             tokenizer->vocabulary(), config.vocabulary),
                 "keep the tokenizer that came with the model");
+  // Rows of the head are filled up to a round number, but never by so many.
+  if (tokenizer->vocabulary() < config.vocabulary / 4 * 3)
+    throw Error(ErrorKind::wrong_model,
+                fmt::format("{}: the tokenizer has {} tokens, the model {}: it is that of "
+                            "another model",
+                            path.string(), tokenizer->vocabulary(), config.vocabulary),
+                "keep the tokenizer that came with the model");
   if (tokenizer->vocabulary() < config.vocabulary - config.vocabulary / 50)
     exec.note(
         fmt::format("{}: the tokenizer has {} tokens, the model {}: make sure that "
@@ -229,6 +236,12 @@ void LanguageModel::State::settle_tokens(const Exec& exec) {
     first = *begin;
     return;
   }
+  if (tokenizer->id("[CLS]") && tokenizer->id("[SEP]") && tokenizer->id("[MASK]"))
+    throw Error(ErrorKind::wrong_model,
+                fmt::format("{}: the tokenizer is that of a masked model ([CLS], [SEP], "
+                            "[MASK]), the model is {}",
+                            path.string(), config.type),
+                "keep the tokenizer that came with the model");
   const std::optional<TokenId> begin = tokenizer->beginning();
   if (!begin && config.first < 0) throw missing("that begins a text");
   first = begin.value_or(config.first);

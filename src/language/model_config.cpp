@@ -1,5 +1,7 @@
 #include "language/model_config.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -111,6 +113,13 @@ ModelConfig parse_model_config(std::string_view json, const std::string& source)
   const ConfigReader in(file, source);
   ModelConfig config;
   config.type = in.text("model_type", "");
+  constexpr std::array<std::string_view, 5> kKnown = {"llama", "gpt2", "bert", "distilbert",
+                                                      "roberta"};
+  if (std::find(kKnown.begin(), kKnown.end(), config.type) == kKnown.end())
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: models of the type \"{}\" are not known", source,
+                            safe_text(config.type)),
+                "known are llama, gpt2, bert, distilbert and roberta");
   config.vocabulary = in.size("vocab_size");
   if (const Json* first = in.find("bos_token_id"); first != nullptr)
     if (first->is_number_integer() && first->get<std::int64_t>() >= 0 &&
@@ -127,17 +136,12 @@ ModelConfig parse_model_config(std::string_view json, const std::string& source)
     config.context =
         in.size(in.find("n_positions") != nullptr ? "n_positions" : "n_ctx", 1024);
     config.tied = in.flag("tie_word_embeddings", true);
-  } else if (type == "bert" || type == "roberta" || type == "distilbert") {
+  } else {  // bert, distilbert, roberta
     config.kind = LanguageKind::masked;
     config.cols = in.size(type == "distilbert" ? "dim" : "hidden_size");
     config.context = in.size("max_position_embeddings", 512);
     if (type == "roberta") config.context -= 2;  // positions begin behind the padding
     config.tied = in.flag("tie_word_embeddings", true);
-  } else {
-    throw Error(
-        ErrorKind::unsupported,
-        fmt::format("{}: models of the type \"{}\" are not known", source, safe_text(type)),
-        "known are llama, gpt2, bert, distilbert and roberta");
   }
   return config;
 }

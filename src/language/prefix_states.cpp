@@ -30,6 +30,7 @@ constexpr std::string_view kBlankWord = "BLANK";
 constexpr Index kHeadRows = 256, kHeadTokens = 4096;  // of one block of logits
 constexpr Index kPieceTokens = 512;                   // of plain text
 constexpr Index kPairTokens = 2048;                   // of CrowS-Pairs
+constexpr Index kMeanLines = 1000;                    // of one file of means
 
 // ---------------------------------------------------------------- plans
 
@@ -89,6 +90,21 @@ class PlanBuilder {
       const Index position = place - input.begin();
       add_hidden(sequence, std::move(input), position, pieces[k]);
     }
+    plan_.sequences.push_back(std::move(sequence));
+  }
+
+  // The states after each token; the tokens of the sequence mean nothing.
+  void add_states(TokenIds tokens) {
+    ScoredSequence sequence;
+    if (model_.kind() == LanguageKind::causal) {
+      tokens.push_back(model_.first_token());  // has no state of its own
+      add_causal({model_.first_token()}, tokens);
+      auto& added = plan_.sequences.back();
+      added.erase(added.begin());  // the state before the first token
+      return;
+    }
+    for (std::size_t k = 0; k < tokens.size(); ++k)
+      add_hidden(sequence, around(tokens), static_cast<Index>(k) + 1, tokens[k]);
     plan_.sequences.push_back(std::move(sequence));
   }
 
@@ -252,6 +268,32 @@ void write_states(const fs::path& file, const std::string& model,
   files.commit();
 }
 
+Hash hash_of_lines(const std::vector<TokenIds>& lines) {
+  Sha256 hash;
+  for (const TokenIds& line : lines) {
+    add_number(hash, std::ssize(line));
+    for (const TokenId token : line) add_number(hash, token);
+  }
+  return hash.finish();
+}
+
+FloatMatrix means_of(const LanguageModel& model, const std::vector<TokenIds>& lines,
+                     const Exec& exec) {
+  PlanBuilder builder(model);
+  for (const TokenIds& line : lines) builder.add_states(line);
+  const SentencePlan plan = builder.finish();
+  const FloatMatrix states = model.states(plan.states, exec);
+  FloatMatrix means(std::ssize(lines), states.cols());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    Vector sum = Vector::Zero(states.cols());
+    for (const ScoredToken& token : plan.sequences[i])
+      sum += states.row(token.state).transpose().cast<double>();
+    sum /= static_cast<double>(lines[i].size());
+    means.row(static_cast<Index>(i)) = sum.transpose().cast<float>();
+  }
+  return means;
+}
+
 // ---------------------------------------------------------------- the head
 
 void check_head(const FloatMatrix& states, std::span<const ScoredSequence> sequences,
@@ -385,6 +427,44 @@ PrefixStates prefix_states(const LanguageModel& model, SentencePlan plan,
     write_states(file, model.name(), model.backbone_hash(), key, result.states);
   }
   return result;
+}
+
+FloatMatrix sentence_means(const LanguageModel& model, std::span<const std::string> lines,
+                           const std::optional<fs::path>& folder, const Exec& exec) {
+  FloatMatrix means(std::ssize(lines), model.cols());
+  for (Index first = 0; first < std::ssize(lines); first += kMeanLines) {
+    const Index count = std::min(kMeanLines, std::ssize(lines) - first);
+    std::vector<TokenIds> tokens;
+    for (Index i = first; i < first + count; ++i) {
+      tokens.push_back(model.tokenizer().encode(lines[at(i)]));
+      const auto size = std::ssize(tokens.back());
+      if (size == 0 || size + 2 > model.context())
+        throw Error(ErrorKind::bad_data,
+                    fmt::format("language: line {} of the sentences has {} tokens, the "
+                                "context of {} holds {}",
+                                i + 1, size, model.name(), model.context()),
+                    "leave out empty and long lines");
+    }
+    const std::string key = hex(hash_of_lines(tokens));
+    fs::path file;
+    std::optional<FloatMatrix> part;
+    if (folder) {
+      file = *folder / fmt::format("means-{}-{}.fmd-features",
+                                   model.backbone_hash().substr(0, 16), key.substr(0, 16));
+      part = read_states(file, model.backbone_hash(), key, count, model.cols());
+    }
+    if (!part) {
+      part = means_of(model, tokens, exec);
+      if (folder) {
+        std::error_code failed;
+        fs::create_directories(*folder, failed);  // the writer says what is wrong
+        write_states(file, model.name(), model.backbone_hash(), key, *part);
+      }
+    }
+    means.middleRows(first, count) = *part;
+    exec.report("sentences", first + count, std::ssize(lines));
+  }
+  return means;
 }
 
 std::vector<double> log_normalisers(const FloatMatrix& states, const VocabularyHead& head,

@@ -17,6 +17,20 @@ struct FmdTorchRows {
   const float* direction;   // directions x cols
 };
 
+// One tensor of a language model, float32, row by row; a vector has one column. Training
+// changes the numbers where they are.
+struct FmdTorchWeights {
+  const char* name;  // as Hugging Face writes it
+  std::int64_t rows, cols;
+  float* numbers;
+};
+
+// Sequences of tokens, all of one length.
+struct FmdTorchTokens {
+  std::int64_t rows, cols;
+  const std::int32_t* token;  // rows x cols
+};
+
 struct FmdTorch {
   // Opens and runs TorchScript models as the ONNX plug-in runs its own. Its version is
   // kFmdTorchVersion; the names of libraries are not used.
@@ -49,7 +63,18 @@ struct FmdTorch {
   // it fails.
   int (*train_layer)(void* training, std::int32_t index, std::int64_t* outputs,
                      std::int64_t* inputs, double* into, char* message, std::size_t room);
+
+  // Trains all weights of a language model of the Llama kind on: the next token of each
+  // sequence, AdamW without decay, the rate falling to 0 in a straight line. settings is
+  // JSON: layers, heads, key_heads, head_size, epsilon, theta, tied, batch, rate, dropout,
+  // seed, threads. `told` is called after each step with its number from 1, how many there
+  // are, and the loss before it; it returns 0 to stop. Returns 0 when it fails.
+  int (*train_language)(const char* settings, const struct FmdTorchWeights* weights,
+                        std::int32_t count, const struct FmdTorchTokens* tokens,
+                        int (*told)(void* to, std::int64_t step, std::int64_t steps,
+                                    double loss),
+                        void* to, char* message, std::size_t room);
 };
 }
 
-inline constexpr std::uint32_t kFmdTorchVersion = 1;
+inline constexpr std::uint32_t kFmdTorchVersion = 2;

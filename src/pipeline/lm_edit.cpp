@@ -127,21 +127,29 @@ LmDebiasReport LmEdit::report() const {
   return r;
 }
 
-HeadChange LmEdit::edit_from(const std::vector<Index>& pairs, const Exec& exec) const {
-  if (options_.method == "project") {
-    std::vector<HeadPair> some;
-    for (const Index i : pairs) some.push_back(list_[static_cast<std::size_t>(i)]);
-    return {.M = soft_projection(curvature_, pairs_.states.states, some, options_.lambda),
-            .shift = {}};
-  }
-  return {.M = edit_head(
-                   curvature_, some_pairs(gradients_, pairs), some_pairs(kernel_, pairs),
-                   {.method = method_of(options_.method), .max_kl = options_.max_kl}, exec)
-                   .M,
-          .shift = {}};
+HeadEdit LmEdit::edit_from(const std::vector<Index>& pairs, const Exec& exec) const {
+  if (options_.method != "project")
+    return edit_head(curvature_, some_pairs(gradients_, pairs), some_pairs(kernel_, pairs),
+                     {.method = method_of(options_.method), .max_kl = options_.max_kl},
+                     exec);
+  std::vector<HeadPair> some;
+  for (const Index i : pairs) some.push_back(list_[static_cast<std::size_t>(i)]);
+  HeadEdit edit;
+  edit.M = soft_projection(curvature_, pairs_.states.states, some, options_.lambda);
+  edit.kl = predicted_kl(curvature_, edit.M);
+  return edit;
 }
 
-SentenceScores LmEdit::cross_fitted(const Exec& exec) const {
+HeadEdit LmEdit::control_from(HeadMethod method, const Matrix& kernel,
+                              const std::vector<Index>& pairs, const HeadEdit& edit,
+                              const Exec& exec) const {
+  HeadEditOptions options{.method = method, .max_kl = 1e9, .kl = edit.kl};
+  if (options_.method == "step") options.shares = {edit.value};
+  return edit_head(curvature_, some_pairs(gradients_, pairs), some_pairs(kernel, pairs),
+                   options, exec);
+}
+
+SentenceScores LmEdit::cross_fitted(const MakeEdit& make, const Exec& exec) const {
   const std::vector<Index> item_of = paired_items(pairs_);
   const std::vector<int> fold = group_folds(gradients_.group, folds_, seed_);
   SentenceScores all;
@@ -153,7 +161,7 @@ SentenceScores LmEdit::cross_fitted(const Exec& exec) const {
       else
         others.push_back(static_cast<Index>(i));
     const SentenceScores part =
-        study_scores(pairs_, model_, edit_from(others, exec), items, exec);
+        study_scores(pairs_, model_, {.M = make(others).M, .shift = {}}, items, exec);
     if (all.empty()) all = part;
     for (std::size_t s = 0; s < part.size(); ++s)
       if (!std::isnan(part[s])) all[s] = part[s];
@@ -167,7 +175,8 @@ void LmEdit::measure(const LanguageModel& changed, LmDebiasReport& report,
   const HeadStudy& study = items();
   const SentenceScores before = study_scores(study, model_, {}, std::nullopt, exec);
   const SentenceScores after =
-      test_ ? study_scores(study, changed, {}, std::nullopt, exec) : cross_fitted(exec);
+      test_ ? study_scores(study, changed, {}, std::nullopt, exec)
+            : cross_fitted([&](const auto& pairs) { return edit_from(pairs, exec); }, exec);
   const auto was = stereotype_scores(study.items, before, options, exec);
   const auto is = stereotype_scores(study.items, after, options, exec);
   const auto change = stereotype_changes(study.items, before, after, options, exec);
@@ -185,18 +194,25 @@ void LmEdit::measure(const LanguageModel& changed, LmDebiasReport& report,
 
 void LmEdit::add_controls(LmDebiasReport& report, const Exec& exec) const {
   const StereotypeOptions options{.replicates = options_.replicates, .confidence = .95};
+  std::vector<Index> all(list_.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Index>(i);
   for (const HeadMethod method : {HeadMethod::plain, HeadMethod::input_only,
                                   HeadMethod::random, HeadMethod::tempered}) {
-    HeadEditOptions edit{.method = method, .max_kl = 1e9, .kl = edit_.kl};
-    if (options_.method == "step") edit.shares = {edit_.value};
     const bool own = method == HeadMethod::plain || method == HeadMethod::input_only;
     const Matrix kernel = own ? pair_kernel(metric_of(method, curvature_), gradients_, exec)
                               : Matrix::Zero(gradients_.pairs(), gradients_.pairs());
-    const HeadEdit found = edit_head(curvature_, gradients_, kernel, edit, exec);
+    const HeadEdit found = control_from(method, kernel, all, edit_, exec);
     const HeadChange change{.M = found.M, .shift = {}};
-    const auto figures = stereotype_scores(
-        items().items, study_scores(items(), model_, change, std::nullopt, exec), options,
-        exec);
+    // Scored as the edit is: from targets that it was not made from, where that is so.
+    const SentenceScores scores =
+        test_ ? study_scores(items(), model_, change, std::nullopt, exec)
+              : cross_fitted(
+                    [&](const auto& pairs) {
+                      return control_from(method, kernel, pairs, edit_from(pairs, exec),
+                                          exec);
+                    },
+                    exec);
+    const auto figures = stereotype_scores(items().items, scores, options, exec);
     report.controls.push_back({.name = to_string(method),
                                .kl = found.kl,
                                .figures = lm_figures(figures.back()),

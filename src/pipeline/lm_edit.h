@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -25,9 +26,14 @@ class LmEdit {
                const Exec& exec) const;
 
  private:
-  [[nodiscard]] HeadChange edit_from(const std::vector<Index>& pairs,
-                                     const Exec& exec) const;
-  [[nodiscard]] SentenceScores cross_fitted(const Exec& exec) const;
+  // The edit, or a control of the same share and the same predicted KL, from some pairs.
+  [[nodiscard]] HeadEdit edit_from(const std::vector<Index>& pairs, const Exec& exec) const;
+  [[nodiscard]] HeadEdit control_from(HeadMethod method, const Matrix& kernel,
+                                      const std::vector<Index>& pairs, const HeadEdit& edit,
+                                      const Exec& exec) const;
+  // Scores of each item by the edit that `make` gives from the pairs of other targets.
+  using MakeEdit = std::function<HeadEdit(const std::vector<Index>& pairs)>;
+  [[nodiscard]] SentenceScores cross_fitted(const MakeEdit& make, const Exec& exec) const;
   void add_controls(LmDebiasReport& report, const Exec& exec) const;
   [[nodiscard]] const HeadStudy& items() const { return test_ ? *test_ : pairs_; }
 

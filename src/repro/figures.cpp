@@ -394,6 +394,18 @@ ReproducedFigure pairs_figure(const Json& pictures) {
     if (marked >= 0) table.marked.emplace_back(std::ssize(table.rows) - 1, marked);
   }
   picture.panels.push_back(std::move(table));
+  ChartTable sentences{
+      .title =
+          "CrowS-Pairs: three sentences c, each with cbar below; only one word differs",
+      .headings = {"", "bias", "a dot is a word that both have"},
+      .rows = {},
+      .marked = {}};
+  for (const Json& row : pictures.value("crows", Json::array())) {
+    sentences.rows.push_back(row.at("cells").get<std::vector<std::string>>());
+    const auto marked = row.at("marked").get<Index>();
+    if (marked >= 0) sentences.marked.emplace_back(std::ssize(sentences.rows) - 1, marked);
+  }
+  if (!sentences.rows.empty()) picture.panels.push_back(std::move(sentences));
   picture.notes = {
       "Faces of CelebA are for research use alone: fmd draws them into your own folder and "
       "nowhere else."};

@@ -42,10 +42,15 @@ Json numbers(const std::map<std::string, double>& values) {
 bool is_accuracy(const std::string& column) {
   return column == "accuracy" || column == "unb" || column == "wor" || column == "avg";
 }
+// Larger is better.
+bool is_gain(const std::string& column) {
+  return is_accuracy(column) || column == "nearer";
+}
 bool is_points(const std::string& column) {
   return is_accuracy(column) || column.ends_with("_gain") || column == "unb_rows" ||
          column == "wor_rows" || column == "ss" || column == "lms" || column == "icat" ||
-         column == "ppl" || column.starts_with("ss_") || column.starts_with("change");
+         column == "ppl" || column == "nearer" || column.starts_with("ss_") ||
+         column.starts_with("lms_") || column.starts_with("change");
 }
 
 double read_number(const Json& json) { return json.is_null() ? kNone : json.get<double>(); }
@@ -117,7 +122,7 @@ std::string paper_text(const std::map<std::string, double>& paper,
   return text;
 }
 
-// An accuracy must be at least its bar, every other figure at most its bar.
+// An accuracy, or a gain, must be at least its bar, every other figure at most its bar.
 std::string bar_text(const ReproducedRow& row, const std::vector<std::string>& columns) {
   std::string text;
   bool reached = true;
@@ -125,7 +130,7 @@ std::string bar_text(const ReproducedRow& row, const std::vector<std::string>& c
     const auto bar = row.bar.find(column);
     if (bar == row.bar.end()) continue;
     const auto ours = row.ours.find(column);
-    const bool high = is_accuracy(column);
+    const bool high = is_gain(column);
     const bool ok = ours != row.ours.end() && (high ? ours->second.mean >= bar->second
                                                     : ours->second.mean <= bar->second);
     reached = reached && ok;

@@ -1,5 +1,7 @@
 #include "repro/shown_pairs.h"
 
+#include <sstream>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +9,7 @@
 #include "fmd/core/rng.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/table.h"
+#include "fmd/language/sentence_items.h"
 #include "repro/coloured_mnist.h"
 
 namespace fmd::repro {
@@ -61,13 +64,55 @@ Json shown_people(World& world, const Unit& unit) {
   return people;
 }
 
+std::vector<std::string> words_of(const std::string& sentence) {
+  std::istringstream in(sentence);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+// Pairs of CrowS-Pairs of which one word differs, by the seed. The sentences are their
+// authors': a dot stands for each word that both sides have.
+Json shown_sentences(World& world, const Unit& unit) {
+  const std::filesystem::path file =
+      world.folder() / "crows_pairs/crows_pairs_anonymized.csv";
+  Json rows = Json::array();
+  if (!std::filesystem::exists(file)) return rows;
+  const SentenceItems items = read_sentence_items(file);
+  Rng rng(unit.seed, "shown sentences");
+  const std::vector<Index> order = permutation(std::ssize(items.items), rng);
+  for (const char* const domain : {"gender", "race-color", "religion"}) {
+    for (const Index i : order) {
+      const SentenceItem& item = items.items[at(i)];
+      const auto* one = item.find(SentenceRole::stereotype);
+      const auto* other = item.find(SentenceRole::anti_stereotype);
+      if (item.domain != domain || one == nullptr || other == nullptr) continue;
+      const std::vector<std::string> a = words_of(one->text), b = words_of(other->text);
+      std::size_t differ = 0;
+      std::string dots[2];
+      for (std::size_t k = 0; k < a.size() && a.size() == b.size(); ++k) {
+        differ += a[k] == b[k] ? 0 : 1;
+        for (const int side : {0, 1})
+          dots[side] += (k == 0 ? "" : " ") +
+                        (a[k] == b[k] ? std::string("·") : (side == 0 ? a : b)[k]);
+      }
+      if (differ != 1 || a.size() > 14) continue;
+      rows.push_back({{"cells", {"c", domain, dots[0]}}, {"marked", -1}});
+      rows.push_back({{"cells", {"cbar", domain, dots[1]}}, {"marked", 2}});
+      break;
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 UnitResult run_shown_pairs(World& world, const Unit& unit, const Exec&) {
   UnitResult result;
-  result.pictures =
-      Json{{"digits", shown_digits(world, unit)}, {"adult", shown_people(world, unit)}}
-          .dump();
+  result.pictures = Json{{"digits", shown_digits(world, unit)},
+                         {"adult", shown_people(world, unit)},
+                         {"crows", shown_sentences(world, unit)}}
+                        .dump();
   return result;
 }
 

@@ -134,6 +134,7 @@ def check_errors(folder):
     error("config.json", "audit", folder, "--stereoset", stereoset, status=11)
     (folder / "bytes.txt").write_bytes(b"good\nbad \xff\n")
     error("not UTF-8", "tokens", llama, folder / "bytes.txt", status=15)
+    error("bytes.txt, line 2: this is not UTF-8", "audit", llama, "--text", folder / "bytes.txt", status=15)
     (folder / "half.csv").write_text("stereotype,anti_stereotype\na,\n")
     error("a side of the pair is empty", "audit", llama, "--stereoset", folder / "half.csv", status=18)
     out = folder / "there.json"

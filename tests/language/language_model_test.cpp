@@ -174,6 +174,22 @@ TEST(LanguageModel, MissingAndForeignPiecesAreNamed) {
     EXPECT_ERROR(copy.open(), ErrorKind::wrong_model, "the tokenizer has");
   }
   {
+    const ModelCopy copy("llama");
+    fs::copy_file(kModels / "bert/tokenizer.json", copy.folder / "tokenizer.json",
+                  fs::copy_options::overwrite_existing);
+    EXPECT_ERROR(copy.open(), ErrorKind::wrong_model, "it is that of another model");
+    copy.change("tokenizer.json", [](Json& t) {
+      for (int k = 0; k < 100; ++k)
+        t["model"]["vocab"]["more" + std::to_string(k)] = 252 + k;
+    });
+    EXPECT_ERROR(copy.open(), ErrorKind::wrong_model, "that of a masked model");
+  }
+  {
+    const ModelCopy copy("gpt2");
+    copy.change("config.json", [](Json& c) { c = Json{{"model_type", "mamba"}}; });
+    EXPECT_ERROR(copy.open(), ErrorKind::unsupported, "models of the type \"mamba\"");
+  }
+  {
     const ModelCopy copy("gpt2");
     fs::remove(copy.folder / "backbone.onnx");
     EXPECT_ERROR(copy.open(), ErrorKind::bad_model, "there is no backbone.onnx");

@@ -36,6 +36,10 @@ struct HeadStudy {
                                           const std::optional<std::vector<Index>>& items,
                                           const Exec& exec);
 
+// The lines of a text, cut into pieces of at most 40 words. Throws Error(cannot_read),
+// Error(bad_value) that names the line that is not UTF-8.
+[[nodiscard]] std::vector<std::string> text_pieces(const std::filesystem::path& file);
+
 // Neutral text in two halves: pieces of lines in turn go to one that the curvature is
 // measured on, and to one for perplexity.
 struct NeutralText {

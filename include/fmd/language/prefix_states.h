@@ -62,6 +62,16 @@ struct PrefixStates {
                                          const std::optional<std::filesystem::path>& folder,
                                          const Exec& exec);
 
+// What a line is like: the mean of the states after each of its tokens, a row for each
+// line. The token that begins a text is not in the mean. Lines that stand side by side
+// share their prefixes. folder: as above, but the means are kept, in parts of 1,000 lines,
+// so that a run that was stopped goes on. Throws Error(bad_data) for a line without a token
+// or longer than the context.
+[[nodiscard]] FloatMatrix sentence_means(const LanguageModel& model,
+                                         std::span<const std::string> lines,
+                                         const std::optional<std::filesystem::path>& folder,
+                                         const Exec& exec);
+
 // log p of each scored token, natural logarithm, in the order of the sequences. A head that
 // is W (I + M) is scored with the states (I + M) h: give those in place of the states.
 // Logits in float32 blocks, the normaliser in double. Cost: states x vocabulary x d, once
