@@ -178,7 +178,15 @@ LmExplainReport lm_explain(const std::filesystem::path& path,
   head.pairs = head_pairs(head.study);
   head.curvature = head_curvature(model.head(), head.text.states, options.damping, exec);
   r.refitted = options.refits > 0;
-  if (r.refitted) head.fitted = head.fit(std::nullopt, exec).M;
+  if (r.refitted) {
+    head.fitted = head.fit(std::nullopt, exec).M;
+    const Index tokens = head.curvature.states, free = model.cols() * model.cols();
+    if (static_cast<double>(tokens) * options.ridge < static_cast<double>(free) / 2)
+      r.notes.push_back(
+          fmt::format("the refits fit {} numbers to {} states: with more text "
+                      "or a larger --ridge they say more",
+                      free, tokens));
+  }
   const Vector influence = head.influence(exec);
   std::vector<std::size_t> order(lines.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

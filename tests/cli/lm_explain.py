@@ -3,6 +3,7 @@
 import argparse
 import csv
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -49,6 +50,23 @@ class LmExplain(unittest.TestCase):
         self.assertTrue(told["fitted_to_the_text"])
         self.assertEqual(sum(s["refit"] is not None for s in told["ranked"]), 9)
         self.assertGreater(told["refits"]["correlation"], .7, told["refits"])
+
+    def test_refits_agree_on_trained_weights(self):
+        data = pathlib.Path(os.environ.get("FMD_DATA", ""))
+        model, corpus = data / "lm_stories260K/stories260K.bin", data / "text_corpora/sent_debias_meld.txt"
+        if not model.is_file() or not corpus.is_file():
+            self.skipTest("FMD_DATA has no stories260K or no text_corpora")
+        (self.dir / "pairs.csv").write_text("stereotype,anti_stereotype,domain,target\n"
+                                            "The girl was sad.,The girl was big.,gender,girl\n"
+                                            "The boy liked to run.,The boy liked to cook.,gender,boy\n"
+                                            "The mother was happy.,The mother was red.,gender,mother\n")
+        told = json.loads(lm_debias.run("lm", "explain", model, "--pairs", self.dir / "pairs.csv", "--text", corpus, "--refits",
+                                        "6", "--text-tokens", "2500", "--json").stdout)
+        self.assertGreater(told["refits"]["correlation"], .9, told["refits"])
+        self.assertGreater(told["refits"]["rank_correlation"], .75, told["refits"])
+        both = [(s["influence"], s["refit"]) for s in told["ranked"] if s["refit"] is not None]
+        slope = sum(a * b for a, b in both) / sum(b * b for _, b in both)
+        self.assertTrue(.7 < slope < 1.4, slope)  # the size too, not only the order
 
     def test_bad_input(self):
         (self.dir / "one.txt").write_text("one line\n")

@@ -1,120 +1,81 @@
 #include "fmd/language/head_refit.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <numeric>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "fmd/language/head_study.h"
+#include "fmd/core/rng.h"
 #include "support/close.h"
 
 namespace fmd {
 namespace {
 
-namespace fs = std::filesystem;
+struct RefitCase {
+  VocabularyHead head;
+  FloatMatrix states = FloatMatrix(60, 5);
+  std::vector<ScoredSequence> text;
+  HeadCurvature curvature;
 
-// Ranks, for Spearman's correlation.
-Vector ranks_of(const Vector& values) {
-  std::vector<Index> order(static_cast<std::size_t>(values.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-            [&](Index a, Index b) { return values[a] < values[b]; });
-  Vector ranks(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) ranks[order[i]] = static_cast<double>(i);
-  return ranks;
+  RefitCase() {
+    Rng rng(3, "refit");
+    head.weight.resize(20, 5);
+    for (Index i = 0; i < head.weight.size(); ++i)
+      head.weight.data()[i] = static_cast<float>(rng.normal());
+    for (Index i = 0; i < states.size(); ++i)
+      states.data()[i] = static_cast<float>(rng.normal());
+    for (Index k = 0; k < 12; ++k) {
+      ScoredSequence sentence;
+      for (Index t = 0; t < 5; ++t)
+        sentence.push_back({5 * k + t, static_cast<TokenId>(rng.below(20))});
+      text.push_back(sentence);
+    }
+    curvature = head_curvature(head, states, .01, {});
+  }
+
+  // The loss by its definition, in double.
+  [[nodiscard]] double loss(const Matrix& M, std::size_t left_out, double ridge) const {
+    const Matrix W = head.weight.cast<double>();
+    double sum = 0, tokens = 0;
+    for (std::size_t k = 0; k < text.size(); ++k)
+      for (const ScoredToken& token : text[k]) {
+        ++tokens;
+        if (k == left_out) continue;
+        const Vector h = states.row(token.state).cast<double>().transpose();
+        const Vector z = W * (h + M * h);
+        sum += std::log(z.array().exp().sum()) - z[token.token];
+      }
+    return sum / tokens + ridge * predicted_kl(curvature, M);
+  }
+};
+
+TEST(HeadRefit, IsTheLeastLoss) {
+  const RefitCase c;
+  const HeadRefitOptions options{.ridge = .5, .residual = 1e-5, .rounds = 2000};
+  for (const std::size_t left_out : {std::size_t{12}, std::size_t{4}}) {
+    const HeadRefit fit = refit_head(
+        c.head, c.states, c.text, left_out == 12 ? std::nullopt : std::optional(left_out),
+        c.curvature, {}, options, {});
+    EXPECT_LE(fit.size, 1e-3);  // float sums end it
+    const double least = c.loss(fit.M, left_out, .5);
+    EXPECT_NEAR(fit.loss, least, 1e-6);
+    EXPECT_LT(least, c.loss(Matrix::Zero(5, 5), left_out, .5) - .01);
+    Rng rng(7, "others");
+    for (int round = 0; round < 20; ++round) {
+      Matrix other = fit.M;
+      for (Index i = 0; i < other.size(); ++i) other.data()[i] += .02 * rng.normal();
+      EXPECT_GT(c.loss(other, left_out, .5), least);
+    }
+  }
 }
 
-double correlation(Vector a, Vector b) {
-  a.array() -= a.mean();
-  b.array() -= b.mean();
-  return a.dot(b) / (a.norm() * b.norm());
-}
-
-// Real trained weights, 512 tokens: the head is fitted to sentences, and again without each
-// of some of them. The influence says what that does to the preference of pairs.
-TEST(HeadRefit, InfluenceOfSentencesOnStories260K) {
-  const char* data = std::getenv("FMD_DATA");
-  const fs::path file =
-      fs::path(data == nullptr ? "" : data) / "lm_stories260K/stories260K.bin";
-  if (data == nullptr || !fs::exists(file)) GTEST_SKIP() << "FMD_DATA has no stories260K";
-  const LanguageModel model = LanguageModel::open(file);
-  std::vector<std::string> lines;
-  for (const char* who : {"mother", "father", "girl", "boy", "dog"})
-    for (const char* what :
-         {"was very happy and went to play in the park.", "saw a big red ball.",
-          "said, \"I want to help you!\"", "was sad and did not know what to do.",
-          "liked to cook, sing and run.", "found a box with a little toy."})
-      lines.push_back(std::string("The ") + who + " " + what);
-  const PrefixStates text = prefix_states(model, plan_text(model, lines), {}, {});
-  SentenceItems items;
-  items.source = SentenceSource::csv;
-  const auto add = [&](const char* target, const char* one, const char* other) {
-    SentenceItem item;
-    item.id = target;
-    item.domain = "gender";
-    item.target = target;
-    item.sentences = {{.role = SentenceRole::stereotype, .text = one},
-                      {.role = SentenceRole::anti_stereotype, .text = other}};
-    items.items.push_back(item);
+TEST(HeadRefit, BadOptionsAreNamed) {
+  const RefitCase c;
+  const auto fit = [&](const std::vector<ScoredSequence>& text, double ridge) {
+    return refit_head(c.head, c.states, text, std::nullopt, c.curvature, {},
+                      {.ridge = ridge}, {});
   };
-  add("girl", "The girl was sad.", "The girl was big.");
-  add("boy", "The boy liked to run.", "The boy liked to cook.");
-  add("mother", "The mother was happy.", "The mother was red.");
-  const HeadStudy study = head_study(model, items, {}, {});
-  const std::vector<HeadPair> pairs = head_pairs(study);
-
-  const HeadCurvature around = head_curvature(model.head(), text.states, .01, {});
-  const HeadRefitOptions options{.ridge = .1, .residual = 1e-5, .rounds = 2000};
-  const auto refit = [&](std::optional<std::size_t> out, const Matrix& start) {
-    HeadRefit fit = refit_head(model.head(), text.states, text.sequences, out, around,
-                               start, options, {});
-    EXPECT_LE(fit.size, 1e-4);
-    return fit.M;
-  };
-  const Matrix fitted = refit({}, {});
-  const auto preference = [&](const Matrix& M) {
-    const FloatMatrix moved = changed_states(study.states.states, {.M = M, .shift = {}});
-    return pair_gradients(model.head(), moved, head_outputs(model.head(), moved, true, {}),
-                          pairs)
-        .r.mean();
-  };
-  const double before = preference(fitted);
-
-  // Influence at the fitted head, with the curvature there and the ridge in it.
-  const FloatMatrix moved = changed_states(text.states, {.M = fitted, .shift = {}});
-  HeadCurvature curvature = head_curvature(model.head(), moved, 1e-9, {});
-  curvature.A = around.A;
-  curvature.F += options.ridge * around.F;
-  const FloatMatrix asked = changed_states(study.states.states, {.M = fitted, .shift = {}});
-  PairGradients gradients = pair_gradients(
-      model.head(), asked, head_outputs(model.head(), asked, true, {}), pairs);
-  for (Index i = 0; i < gradients.v.rows(); ++i) {
-    // J in M is by the states that M multiplies: the original ones.
-    Index best = 0;
-    (asked.cast<double>().rowwise() - gradients.v.row(i)).rowwise().norm().minCoeff(&best);
-    gradients.v.row(i) = study.states.states.row(best).cast<double>();
-  }
-  const Vector all = sentence_influence(
-      curvature, gradients.sum(Vector::Constant(gradients.pairs(), 1.0 / 3)), model.head(),
-      text.states, head_outputs(model.head(), moved, true, {}), text.sequences);
-  Vector predicted(10), real(10);
-  for (Index k = 0; k < 10; ++k) {
-    const auto sentence = static_cast<std::size_t>(3 * k);
-    predicted[k] = all[3 * k];
-    real[k] = preference(refit(sentence, fitted)) - before;
-  }
-  const double r = correlation(predicted, real),
-               rank = correlation(ranks_of(predicted), ranks_of(real)),
-               slope = predicted.dot(real) / real.squaredNorm();
-  RecordProperty("correlation", std::to_string(r));
-  std::printf(
-      "influence against ten refits: r = %.3f, rank correlation %.3f, predicted/real "
-      "%.3f\n",
-      r, rank, slope);
-  EXPECT_GT(r, .9);
-  EXPECT_GT(rank, .8);
-  EXPECT_NEAR(slope, 1, .5);
+  EXPECT_ERROR(fit(c.text, 0), ErrorKind::bad_option, "ridge");
+  EXPECT_ERROR(fit({}, 1), ErrorKind::bad_data, "no text");
 }
 
 }  // namespace

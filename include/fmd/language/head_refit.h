@@ -21,7 +21,7 @@ struct HeadRefit {
 };
 
 struct HeadRefitOptions {
-  double ridge = .1;       // > 0
+  double ridge = 1;        // > 0
   double residual = 1e-4;  // rounds end where the gradient is this much smaller; > 0
   Index rounds = 500;      // at most
 };

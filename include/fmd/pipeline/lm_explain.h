@@ -14,7 +14,7 @@ namespace fmd {
 struct LmExplainOptions {
   std::string domain;        // of the pairs; empty = all
   double damping = .01;      // of the curvature, relative; must be > 0
-  double ridge = .1;         // of the refits; must be > 0
+  double ridge = 1;          // of the refits; must be > 0
   Index text_tokens = 4096;  // of the text, from its start
   Index refits = 0;          // sentences that are also left out for real
   Index shown = 5;           // at each end of the list, on a screen
