@@ -1,11 +1,12 @@
 // Trains language models of the Llama kind on.
 #include "language.h"
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <torch/torch.h>
+#include <torch/optim.h>
 
 #include <nlohmann/json.hpp>
 
