@@ -395,8 +395,7 @@ ReproducedFigure pairs_figure(const Json& pictures) {
   }
   picture.panels.push_back(std::move(table));
   ChartTable sentences{
-      .title =
-          "CrowS-Pairs: three sentences c, each with cbar below; only one word differs",
+      .title = "CrowS-Pairs: sentences c, each with cbar below; one word differs",
       .headings = {"", "bias", "a dot is a word that both have"},
       .rows = {},
       .marked = {}};
