@@ -144,6 +144,27 @@ TEST(LanguageModel, StatesAreKeptAndFoundAgain) {
   EXPECT_TRUE(states_of(copy.open()).from_cache);
 }
 
+TEST(LanguageModel, MeansOfSentences) {
+  const LanguageModel model = LanguageModel::open(kModels / "llama");
+  const test::Folder cache;
+  const std::vector<std::string> lines{"The tall nurse", "The tall nurse was strong.",
+                                       "A girl"};
+  const FloatMatrix means = sentence_means(model, lines, cache.path(), {});
+  for (Index i = 0; i < 3; ++i) {
+    StatePlan plan{.nodes = {{-1, model.first_token()}}, .inputs = {}, .position = {}};
+    for (const TokenId id : model.tokenizer().encode(lines[static_cast<std::size_t>(i)]))
+      plan.nodes.push_back({plan.states() - 1, id});
+    const FloatMatrix states = model.states(plan, {});
+    const Matrix mean =
+        states.bottomRows(states.rows() - 1).cast<double>().colwise().mean();
+    EXPECT_CLOSE(Matrix(means.row(i).cast<double>()), mean, 1e-6);
+  }
+  EXPECT_EQ(sentence_means(model, lines, cache.path(), {}), means);  // from the file
+  EXPECT_EQ(sentence_means(model, lines, std::nullopt, {}), means);
+  EXPECT_ERROR(sentence_means(model, std::vector<std::string>{"a", ""}, {}, {}),
+               ErrorKind::bad_data, "line 2 of the sentences has 0 tokens");
+}
+
 TEST(LanguageModel, MissingAndForeignPiecesAreNamed) {
   {
     const ModelCopy copy("llama");
