@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/field_flags.h"
 #include "cli/lm.h"
 #include "fmd/core/file.h"
 #include "fmd/core/safe_text.h"
@@ -16,6 +17,7 @@ struct LmDebiasArgs {
   Common common;
   LmDebiasFiles files;
   LmDebiasOptions options;
+  FieldFlags options_flags{fields(options)};
   std::string cache;
 };
 
@@ -66,7 +68,6 @@ Examples
 
 void add_lm_debias(CLI::App& lm) {
   auto args = std::make_shared<LmDebiasArgs>();
-  auto& o = args->options;
   auto* cmd = lm.add_subcommand("debias", "Edit the head of a language model; write OUT");
   cmd->add_option("model", args->files.model, "Folder of the model (never overwritten)")
       ->required();
@@ -79,23 +80,9 @@ void add_lm_debias(CLI::App& lm) {
   cmd->add_option("--text", args->files.text, "Neutral text, which the model should keep")
       ->required();
   cmd->add_option("-o,--out", args->files.out, "Folder to write")->required();
-  cmd->add_option("--method", o.method, "step, solve or project")->capture_default_str();
-  cmd->add_option("--domain", o.domain, "Take this domain only: gender, race, ...");
-  cmd->add_option("--max-kl", o.max_kl,
-                  "Largest predicted change of the model, KL per token")
-      ->capture_default_str();
-  cmd->add_option("--lambda", o.lambda, "Strength of project")->capture_default_str();
-  cmd->add_option("--damping", o.damping, "Added to the curvature, relative to its mean")
-      ->capture_default_str();
-  cmd->add_option("--text-tokens", o.text_tokens, "Most tokens of the neutral text")
-      ->capture_default_str();
-  cmd->add_option("--folds", o.folds, "Parts of the targets, for cross-fitted figures")
-      ->capture_default_str();
-  cmd->add_option("--replicates", o.replicates, "Of the bootstrap over targets")
-      ->capture_default_str();
-  cmd->add_flag("--controls", o.controls,
-                "Also measure: no curvature, that of the states alone, random pairs, "
-                "tempered");
+  for (const char* name : {"method", "domain", "max_kl", "lambda", "damping", "text_tokens",
+                           "folds", "replicates", "controls"})
+    args->options_flags.add(*cmd, name);
   cmd->add_option("--cache", args->cache, "Folder where states are kept");
   add_common(*cmd, args->common);
   cmd->footer(kLmDebiasFooter);

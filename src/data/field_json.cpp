@@ -15,6 +15,9 @@ struct ToJson {
     return optional && text.empty() ? Json(nullptr) : Json(text);
   }
   Json operator()(const TextsField& field) const { return field.get(); }
+  Json operator()(const std::string* value) const {
+    return optional && value->empty() ? Json(nullptr) : Json(*value);
+  }
   template <typename T>
   Json operator()(const T* value) const {
     return *value;

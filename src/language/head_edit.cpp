@@ -4,12 +4,11 @@
 #include <cmath>
 #include <map>
 
-#include <Eigen/Cholesky>
-
 #include "core/check.h"
 #include "core/gemm.h"
 #include "fmd/core/accumulator.h"
 #include "fmd/core/rng.h"
+#include "language/algebra.h"
 #include "language/head_block.h"
 
 namespace fmd {
@@ -106,10 +105,9 @@ double add_damping(Matrix& S, double damping) {
   return added;
 }
 
-Eigen::LLT<Eigen::MatrixXd> factored(const Matrix& S, const char* name) {
-  const Eigen::MatrixXd copy = S;
-  Eigen::LLT<Eigen::MatrixXd> factor(copy);
-  if (factor.info() != Eigen::Success || !copy.allFinite())
+CholeskyFactor factored(const Matrix& S, const char* name) {
+  CholeskyFactor factor(S);
+  if (!factor.ok())
     throw Error(ErrorKind::numerical,
                 fmt::format("language: the curvature's part {} is not positive", name),
                 "give more neutral text, or a larger --damping");
@@ -311,8 +309,8 @@ HeadCurvature head_curvature(const VocabularyHead& head, const FloatMatrix& stat
 }
 
 Matrix whitened_direction(const HeadCurvature& curvature, const Matrix& G) {
-  const Eigen::MatrixXd left = factored(curvature.F, "F").solve(Eigen::MatrixXd(G));
-  return factored(curvature.A, "A").solve(left.transpose().eval()).transpose();
+  const Matrix left = factored(curvature.F, "F").solve_rows(G.transpose());
+  return factored(curvature.A, "A").solve_rows(left.transpose());
 }
 
 Matrix PairGradients::sum(const Vector& weight) const {
@@ -418,9 +416,7 @@ Matrix pair_kernel(const HeadCurvature& curvature, const PairGradients& gradient
   const Index m = gradients.pairs(), d = gradients.u.cols();
   // Rows a_t = L_F^-1 u_t and b_t = L_A^-1 v_t: K is a sum of (a_t . a_s) (b_t . b_s).
   const auto white = [](const Matrix& S, const char* name, const Matrix& rows) {
-    const Eigen::MatrixXd solved =
-        factored(S, name).matrixL().solve(Eigen::MatrixXd(rows.transpose()));
-    return FloatMatrix(solved.transpose().cast<float>());
+    return FloatMatrix(factored(S, name).whiten_rows(rows).cast<float>());
   };
   const FloatMatrix a = white(curvature.F, "F", gradients.u);
   const FloatMatrix b = white(curvature.A, "A", gradients.v);
@@ -493,7 +489,7 @@ HeadEdit edit_head(const HeadCurvature& curvature, const PairGradients& gradient
 }
 
 double predicted_kl(const HeadCurvature& curvature, const Matrix& M) {
-  return .5 * inner(M, curvature.F * M * curvature.A);
+  return .5 * inner(M, product(product(curvature.F, M), curvature.A));
 }
 
 double preference_score(const Vector& r, const std::vector<Index>& group) {
@@ -544,9 +540,9 @@ Matrix soft_projection(const HeadCurvature& curvature, const FloatMatrix& states
                 "the projection needs pairs that differ in the group's word: use step");
   Delta /= count;
   // I + M = A (A + lambda Delta)^-1, so its transpose solves (A + lambda Delta) X = A.
-  const Eigen::MatrixXd X = factored(curvature.A + lambda * Delta, "A + lambda Delta")
-                                .solve(Eigen::MatrixXd(curvature.A));
-  return Matrix(X.transpose()) - Matrix::Identity(d, d);
+  return factored(curvature.A + lambda * Delta, "A + lambda Delta")
+             .solve_rows(curvature.A) -
+         Matrix::Identity(d, d);
 }
 
 Vector sentence_influence(const HeadCurvature& curvature, const Matrix& Jbar,

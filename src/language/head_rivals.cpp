@@ -3,24 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
-#include <Eigen/SVD>
-
 #include "core/check.h"
-#include "core/gemm.h"
+#include "language/algebra.h"
 #include "language/head_block.h"
 
 namespace fmd {
 namespace {
-
-Matrix gram(const Matrix& rows) {
-  const Index d = rows.cols();
-  Matrix S = Matrix::Zero(d, d);
-  gemm(As::transposed, As::is, d, d, rows.rows(), {rows.data(), d}, {rows.data(), d}, 0.0,
-       {S.data(), d});
-  return S;
-}
 
 // The loss of linear_svm() with its margins.
 struct SvmPoint {
@@ -45,15 +33,15 @@ Matrix inside(const Matrix& X, const Vector& margin) {
 
 // An orthonormal basis of the row space, as rows.
 Matrix row_space(const Matrix& rows) {
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(rows.transpose(), Eigen::ComputeThinU);
-  const Vector s = svd.singularValues();
+  const RowSpace space = row_space_of(rows);
+  const Vector& s = space.values;
   const double least =
       s.size() == 0 ? 0
                     : s[0] * static_cast<double>(std::max(rows.rows(), rows.cols())) *
                           std::numeric_limits<double>::epsilon();
   Index rank = 0;
   while (rank < s.size() && s[rank] > least) ++rank;
-  return svd.matrixU().leftCols(rank).transpose();
+  return space.directions.topRows(rank);
 }
 
 void require_rows(const Matrix& X, const char* method) {
@@ -89,7 +77,7 @@ Matrix fit_classes(const Matrix& X, const std::vector<int>& label, int classes,
       y[i] = label[static_cast<std::size_t>(i)] == positive ? 1 : -1;
     W.row(k) = linear_svm(X, y, 1).transpose();
   });
-  const Matrix scores = X * W.transpose();
+  const Matrix scores = product(X, W.transpose());
   Index right = 0;
   for (Index i = 0; i < X.rows(); ++i) {
     Index best = 0;
@@ -120,7 +108,9 @@ Vector linear_svm(const Matrix& X, const Vector& y, double C) {
     if (gradient.norm() <= 1e-12 * start) break;
     Matrix H = 2 * C * gram(rows);
     H.diagonal().array() += 1;
-    const Vector step = -Eigen::LLT<Eigen::MatrixXd>(H).solve(gradient);
+    const CholeskyFactor factor(std::move(H));
+    if (!factor.ok()) break;  // numbers that are too large: as without progress
+    const Vector step = -factor.solve(gradient);
     const double slope = gradient.dot(step);
     double t = 1;
     SvmPoint next = svm_point(X, y, C, at.w + step);
@@ -150,11 +140,11 @@ InlpResult inlp(const Matrix& X, const std::vector<int>& label, int iterations,
     result.accuracy.push_back(accuracy);
     const Matrix basis = row_space(W);
     if (basis.rows() == 0) break;
-    removed += basis.transpose() * basis;
+    removed += gram(basis);
     const Matrix all = row_space(removed);
     result.removed = all.rows();
-    result.projection = Matrix::Identity(d, d) - all.transpose() * all;
-    left = X * result.projection;
+    result.projection = Matrix::Identity(d, d) - gram(all);
+    left = product(X, result.projection);
     exec.report("INLP", k + 1, iterations);
     if (result.removed == d) break;
   }
@@ -179,16 +169,16 @@ Matrix sentence_directions(const std::vector<Matrix>& variants, int components) 
   }
   Matrix scatter = Matrix::Zero(d, d);
   for (const Matrix& variant : scaled) scatter += gram(variant - mean);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(scatter);
+  const SymmetricEigen eigen = symmetric_eigen(std::move(scatter));
   Matrix directions(components, d);
   for (int k = 0; k < components; ++k)
-    directions.row(k) = eigen.eigenvectors().col(d - 1 - k).transpose();
+    directions.row(k) = eigen.vectors.col(d - 1 - k).transpose();
   return directions;
 }
 
 Matrix projection_without(const Matrix& directions) {
   const Matrix basis = row_space(directions);
-  return Matrix::Identity(directions.cols(), directions.cols()) - basis.transpose() * basis;
+  return Matrix::Identity(directions.cols(), directions.cols()) - gram(basis);
 }
 
 HeadChange leace(const Matrix& X, const Matrix& Z) {
@@ -198,27 +188,26 @@ HeadChange leace(const Matrix& X, const Matrix& Z) {
   const auto n = static_cast<double>(X.rows());
   const Vector mean = X.colwise().mean().transpose();
   const Matrix centred = X.rowwise() - mean.transpose();
-  const Matrix cross = centred.transpose() * (Z.rowwise() - Z.colwise().mean()) / n;
-  const Eigen::MatrixXd spread = gram(centred) / n;
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(spread);
+  const Matrix cross = product(centred.transpose(), Z.rowwise() - Z.colwise().mean()) / n;
+  const SymmetricEigen eigen = symmetric_eigen(gram(centred) / n);
   // Directions in which X does not vary hold nothing: they stay.
-  const double least = eigen.eigenvalues()[d - 1] * static_cast<double>(d) *
-                       std::numeric_limits<double>::epsilon();
+  const double least =
+      eigen.values[d - 1] * static_cast<double>(d) * std::numeric_limits<double>::epsilon();
   Vector up = Vector::Zero(d), down = Vector::Zero(d);
   for (Index k = 0; k < d; ++k)
-    if (eigen.eigenvalues()[k] > least) {
-      up[k] = std::sqrt(eigen.eigenvalues()[k]);
+    if (eigen.values[k] > least) {
+      up[k] = std::sqrt(eigen.values[k]);
       down[k] = 1 / up[k];
     }
-  const Eigen::MatrixXd V = eigen.eigenvectors();
-  const Eigen::MatrixXd whiten = V * down.asDiagonal() * V.transpose();
-  const Eigen::MatrixXd colour = V * up.asDiagonal() * V.transpose();
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(whiten * cross, Eigen::ComputeThinU);
+  const Matrix& V = eigen.vectors;
+  const Matrix whiten = product(V * down.asDiagonal(), V.transpose());
+  const Matrix colour = product(V * up.asDiagonal(), V.transpose());
+  const RowSpace space = row_space_of(product(whiten, cross).transpose());
   Index rank = 0;
-  while (rank < svd.singularValues().size() && svd.singularValues()[rank] > 1e-9) ++rank;
-  const Eigen::MatrixXd U = svd.matrixU().leftCols(rank);
+  while (rank < space.values.size() && space.values[rank] > 1e-9) ++rank;
+  const Matrix held = gram(space.directions.topRows(rank));
   HeadChange change;
-  change.M = -colour * U * U.transpose() * whiten;
+  change.M = -product(colour, product(held, whiten));
   change.shift = -change.M * mean;
   return change;
 }

@@ -43,6 +43,50 @@ void reserve_lm(const DebiasFiles& names, OutputFiles& files) {
 
 }  // namespace
 
+std::vector<OptionField> fields(LmDebiasOptions& o) {
+  return {
+      {.name = "method",
+       .value = &o.method,
+       .flag = "--method",
+       .help = "step, solve or project"},
+      {.name = "domain",
+       .value = &o.domain,
+       .flag = "--domain",
+       .help = "Take this domain only: gender, race, ...",
+       .shows_default = false,
+       .optional = true},
+      {.name = "lambda",
+       .value = &o.lambda,
+       .flag = "--lambda",
+       .help = "Strength of project"},
+      {.name = "damping",
+       .value = &o.damping,
+       .flag = "--damping",
+       .help = "Added to the curvature, relative to its mean"},
+      {.name = "max_kl",
+       .value = &o.max_kl,
+       .flag = "--max-kl",
+       .help = "Largest predicted change of the model, KL per token"},
+      {.name = "text_tokens",
+       .value = &o.text_tokens,
+       .flag = "--text-tokens",
+       .help = "Most tokens of the neutral text"},
+      {.name = "folds",
+       .value = &o.folds,
+       .flag = "--folds",
+       .help = "Parts of the targets, for cross-fitted figures"},
+      {.name = "replicates",
+       .value = &o.replicates,
+       .flag = "--replicates",
+       .help = "Of the bootstrap over targets"},
+      {.name = "controls",
+       .value = &o.controls,
+       .flag = "--controls",
+       .help =
+           "Also measure: no curvature, that of the states alone, random pairs, tempered"},
+  };
+}
+
 LmDebiasReport lm_debias(const LmDebiasFiles& names, const LmDebiasOptions& options,
                          const std::function<RunNote()>& note, const Exec& exec) {
   validate(options);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "data/field_json.h"
 #include "fmd/core/error.h"
 #include "fmd/core/hash.h"
 
@@ -109,16 +110,11 @@ LmDebiasReport LmEdit::report() const {
     r.data.push_back(note_of("stereoset", files_.stereoset,
                              static_cast<Index>(test_->items.items.size())));
   r.data.push_back(note_of("text", files_.text, text_.tokens_fit + text_.tokens_held_out));
+  LmDebiasOptions recorded = options_;
+  r.options = fields_json(fields(recorded)).dump();
   r.method = options_.method;
-  r.domain = options_.domain;
   r.lambda = options_.lambda;
-  r.damping = options_.damping;
-  r.max_kl = options_.max_kl;
-  r.text_tokens = options_.text_tokens;
-  r.folds = options_.folds;
-  r.replicates = options_.replicates;
   r.seed = seed_;
-  r.with_controls = options_.controls;
   r.edit = edit_;
   r.edit.M.resize(0, 0);
   r.states_of_curvature = curvature_.states;

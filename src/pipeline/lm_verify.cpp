@@ -1,10 +1,13 @@
 #include "fmd/pipeline/lm_verify.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/beside.h"
 #include "core/check.h"
 #include "core/json.h"
+#include "data/field_json.h"
 #include "data/json_reader.h"
 #include "fmd/core/hash.h"
 #include "fmd/formats/safetensors.h"
@@ -96,17 +99,9 @@ std::vector<LmData> find_lm_data(const Receipt& receipt, const VerifyOptions& op
 }
 
 LmDebiasOptions recorded_options(const JsonReader& receipt) {
-  const JsonReader json = receipt.object("options");
   LmDebiasOptions options;
-  options.method = json.text("method");
-  if (json.has("domain")) options.domain = json.text("domain");
-  options.lambda = json.number("lambda");
-  options.damping = json.number("damping");
-  options.max_kl = json.number("max_kl");
-  options.text_tokens = json.count("text_tokens");
-  options.folds = static_cast<int>(std::min<Index>(json.count("folds"), 1'000'000));
-  options.replicates = json.count("replicates");
-  options.controls = json.flag("controls");
+  read_fields(receipt.object("options"), fields(options));
+  options.folds = std::min(options.folds, 1'000'000);
   return options;
 }
 

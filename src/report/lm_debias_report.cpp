@@ -36,14 +36,6 @@ Json edit_json(const HeadEdit& e) {
           {"settings", settings}};
 }
 
-Json lm_options_json(const LmDebiasReport& r) {
-  return {{"method", r.method},         {"domain", text_or_null(r.domain)},
-          {"lambda", r.lambda},         {"damping", r.damping},
-          {"max_kl", r.max_kl},         {"text_tokens", r.text_tokens},
-          {"folds", r.folds},           {"replicates", r.replicates},
-          {"controls", r.with_controls}};
-}
-
 std::string lm_cell(const Interval& f, int digits) {
   if (!f.defined()) return "-";
   if (std::isnan(f.low)) return fmt::format("{:.{}f}", f.value, digits);
@@ -127,7 +119,7 @@ std::string lm_receipt_json(const LmDebiasReport& r, const RunNote& run) {
                             {"name", note.name},
                             {"sha256", text_or_null(note.sha256)},
                             {"rows", note.rows}});
-  json["options"] = lm_options_json(r);
+  json["options"] = Json::parse(r.options);
   json["edit"] = edit_json(r.edit);
   json["states_of_curvature"] = r.states_of_curvature;
   json["cross_fitted"] = r.cross_fitted;

@@ -4,8 +4,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fmd/core/exec.h"
+#include "fmd/core/fields.h"
 #include "fmd/language/stereotype.h"
 #include "fmd/report/lm_debias_report.h"
 
@@ -31,6 +33,9 @@ struct LmDebiasOptions {
   Index replicates = 2000;
   std::optional<std::filesystem::path> cache;  // a folder that keeps states
 };
+
+// Every field that a receipt records, in its order. The list points into `options`.
+[[nodiscard]] std::vector<OptionField> fields(LmDebiasOptions& options);
 
 // Edits the head of a language model and writes OUT, OUT.receipt.json and OUT.undo; `fmd
 // undo` gives the original back. The figures come from OUT after it was read back. Where

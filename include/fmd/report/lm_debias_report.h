@@ -37,11 +37,10 @@ struct LmDebiasReport {
   // tokens).
   std::vector<DataNote> data;
   std::vector<ModelFileNote> model_files;  // of OUT, config.json first
-  std::string method, domain;              // domain: of the pairs; empty = all
-  double damping = 0, max_kl = 0, lambda = 0;
-  Index text_tokens = 0, folds = 0, replicates = 0;
+  std::string options;                     // JSON, of fields(LmDebiasOptions&)
+  std::string method;
+  double lambda = 0;  // of project
   std::uint64_t seed = 0;
-  bool with_controls = false;
   HeadEdit edit;  // without M
   Index states_of_curvature = 0;
   // Figures are of targets that the edit was not made from: each fold of targets is scored
