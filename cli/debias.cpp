@@ -54,7 +54,7 @@ int run_debias(const DebiasArgs& args) {
   const DebiasReport& report = repair.report;
   if (!repair.found()) {
     print(args.common.json ? receipt_json(report, repair.run) : screen(sheet_of(report)));
-    return 1;
+    return report.small_bias.empty() ? 1 : 0;
   }
   if (!args.sign.empty()) sign_file(receipt, args.sign, args.force);
   if (report.optimistic)
@@ -118,9 +118,9 @@ void add_options(CLI::App& cmd, DebiasArgs& args) {
     const Topic topic(cmd, "Choice");
     cmd.add_option("--holdout", args.holdout,
                    "Rows to choose the candidate on, instead of cross-fitting");
-    for (const char* name :
-         {"risk", "strict", "folds", "at", "best_effort", "may_use_attribute", "keep_rate",
-          "polish", "monotone", "allow_nonmonotone", "replicates"})
+    for (const char* name : {"only_if_over", "risk", "strict", "folds", "at", "best_effort",
+                             "may_use_attribute", "keep_rate", "polish", "monotone",
+                             "allow_nonmonotone", "replicates"})
       flags.add(cmd, name);
   }
   {

@@ -160,6 +160,8 @@ struct DebiasRun::State {
     report.risk = options.risk;
     report.strict = options.strict;
     report.max_accuracy_loss = options.max_accuracy_loss;
+    report.only_if_over = options.only_if_over;
+    report.small_bias = choices.small_bias;
     if (chosen >= 0) report.budget = budget_of(choice(), options);
     report.overlaps = parts.overlaps(original);
     report.optimistic = parts.optimistic(report.overlaps);

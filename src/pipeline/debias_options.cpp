@@ -69,6 +69,14 @@ std::vector<OptionField> fields(DebiasOptions& o) {
        .flag = "--max-accuracy-loss",
        .help = "Take the least biased candidate that loses at most this accuracy; 0.01 = "
                "one point"},
+      {.name = "only_if_over",
+       .value = &o.only_if_over,
+       .flag = "--only-if-over",
+       .help = "Repair nothing, and exit with 0, when the gap on DATA is at most this; 0: "
+               "repair in any case",
+       .least = 0,
+       .shows_default = false,
+       .optional = true},
       {.name = "at",
        .value = named(o.at, parse_at),
        .flag = "--at",

@@ -241,8 +241,29 @@ FoldedChoice choose_folded(const HeadProblem& problem, const RepairOptions& opti
 
 namespace fmd {
 
+namespace {
+
+// The original's bias for each repaired attribute, as candidates are measured.
+std::vector<Interval> bias_before(const HeadProblem& problem, const RepairOptions& options,
+                                  const IntervalOptions& intervals, const Exec& exec) {
+  std::vector<Candidate> original(1);
+  original[0].theta = problem.theta;
+  measure_candidates(problem, options, intervals, exec, original);
+  return original[0].bias;
+}
+
+}  // namespace
+
 RepairChoice choose_repair(const HeadProblem& problem, const RepairOptions& options,
                            const IntervalOptions& intervals, const Exec& exec) {
+  if (options.only_if_over > 0) {
+    RepairChoice none;
+    none.small_bias = bias_before(problem, options, intervals, exec);
+    if (std::all_of(
+            none.small_bias.begin(), none.small_bias.end(),
+            [&](const Interval& bias) { return bias.value <= options.only_if_over; }))
+      return none;
+  }
   if (!problem.touched.empty() && !repairs_matched(problem, options))
     return choose_leaves(problem, options, intervals, exec);
   return choose_folded(problem, options, intervals, exec).choice;

@@ -188,13 +188,17 @@ void validate(const RepairOptions& o, bool has_train) {
                  "optimizer", to_string(o.optimizer), "lm when gap is given");
   require_option(o.max_accuracy_loss >= 0 && o.max_accuracy_loss <= 1, "debias",
                  "max_accuracy_loss", o.max_accuracy_loss, "from 0 to 1");
+  require_option(o.only_if_over >= 0 && std::isfinite(o.only_if_over), "debias",
+                 "only_if_over", o.only_if_over, ">= 0; 0 repairs in any case");
   require_option(o.risk > 0 && o.risk <= 0.5, "debias", "risk", o.risk,
                  "above 0 and at most .5");
   // Options also come from receipts, which anybody may have written.
   require_option(o.points >= 2 && o.points <= 10000, "debias", "points", o.points,
                  "from 2 to 10000");
-  require_option(o.anchor > 0, "debias", "anchor", o.anchor, "> 0");
   require_option(o.fit >= 0, "debias", "fit", o.fit, ">= 0");
+  // Something must hold the answers in place, or a constant answer is the best one.
+  require_option(o.anchor > 0 || (o.anchor == 0 && o.fit > 0), "debias", "anchor", o.anchor,
+                 "> 0, or 0 with fit > 0");
   validate_at(o.at);
   validate_newton(o, has_train);
   if (o.hessian == HessianRows::train && !has_train) require_train(o);

@@ -161,6 +161,12 @@ Json chosen_json(const DebiasReport& r) {
       {"candidates", r.candidates.size()},
       {"risk", r.risk},
       {"budget", r.budget == Budget::none ? Json(nullptr) : Json(to_string(r.budget))}};
+  if (!r.small_bias.empty()) {
+    Json bias;
+    for (std::size_t k = 0; k < r.repaired.size(); ++k)
+      bias[r.repaired[k]] = interval_json(r.small_bias[k]);
+    json["not_repaired"] = {{"only_if_over", r.only_if_over}, {"bias", bias}};
+  }
   if (r.chosen >= 0) {
     const Candidate& candidate = r.candidates[static_cast<std::size_t>(r.chosen)];
     json.update(key_json(candidate));
@@ -679,11 +685,27 @@ std::string test_rows_words(const DebiasReport& r) {
 
 }  // namespace
 
+std::string not_repaired_words(const DebiasReport& r) {
+  std::vector<std::string> gaps;
+  for (std::size_t k = 0; k < r.repaired.size(); ++k)
+    gaps.push_back(fmt::format("{} {}", r.repaired[k], gap(r.small_bias[k].value)));
+  return fmt::format(
+      "NOT REPAIRED: {} is not over {:g} on DATA ({}; --only-if-over). Nothing was "
+      "written.",
+      r.measure == "co" ? "the flip gap" : r.measure, r.only_if_over,
+      fmt::join(gaps, ", "));
+}
+
 Sheet sheet_of(const DebiasReport& r) {
   Sheet sheet;
   sheet.command = "debias";
   SheetSection& top = sheet.add();
   add_top(r, top);
+  if (!r.small_bias.empty()) {
+    top.blank();
+    top.line("", not_repaired_words(r));
+    return sheet;
+  }
   if (r.chosen < 0) {
     top.blank();
     line(top, "",

@@ -36,6 +36,7 @@ TEST(OptionFields, JsonHasTheKeysOfAReceiptAndTheSeed) {
                                          "target",
                                          "may_use_attribute",
                                          "max_accuracy_loss",
+                                         "only_if_over",
                                          "at",
                                          "best_effort",
                                          "keep_rate",

@@ -81,6 +81,35 @@ TEST(RepairCandidates, SeveralStepsWithANewHessianDifferFromOne) {
   EXPECT_LT((one - eight).norm(), (one - small.problem.theta).norm());
 }
 
+TEST(RepairCandidates, WithoutAnAnchorTheLabelsHoldTheAnswers) {
+  const test::SmallProblem small;
+  RepairOptions options = with_method(RepairMethod::solve);
+  options.anchor = 0;
+  options.fit = 1;
+  Candidates made = make_candidates(small.problem, options, {});
+  measure_candidates(small.problem, options, {.replicates = 100}, {}, made.all);
+  const int chosen = choose(made.all, options);
+  ASSERT_GE(chosen, 0);
+  const Candidate& one = made.all[static_cast<std::size_t>(chosen)];
+  EXPECT_LT(gap(small.problem, one.theta), 0.1 * gap(small.problem, small.problem.theta));
+}
+
+TEST(RepairCandidates, ASmallGapIsLeftAloneWhereAskedFor) {
+  const test::SmallProblem small;
+  RepairOptions options = with_method(RepairMethod::solve);
+  const double before = gap(small.problem, small.problem.theta);
+  options.only_if_over = 1.01 * before;
+  const RepairChoice none = choose_repair(small.problem, options, {.replicates = 100}, {});
+  EXPECT_EQ(none.chosen, -1);
+  EXPECT_TRUE(none.candidates.all.empty());
+  ASSERT_EQ(none.small_bias.size(), 1U);
+  EXPECT_NEAR(none.small_bias[0].value, before, 1e-12);
+  options.only_if_over = 0.99 * before;
+  const RepairChoice some = choose_repair(small.problem, options, {.replicates = 100}, {});
+  EXPECT_GE(some.chosen, 0);
+  EXPECT_TRUE(some.small_bias.empty());
+}
+
 TEST(RepairCandidates, TheFavourableRateIsKeptWhereAskedFor) {
   const test::SmallProblem small;
   const HeadProblem& problem = small.problem;

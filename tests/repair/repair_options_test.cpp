@@ -41,5 +41,16 @@ TEST(RepairOptions, AnUnknownNameIsAnErrorThatListsTheNames) {
                "method is 99, which is no enumerator");
 }
 
+TEST(RepairOptions, TheLabelsMayTakeThePlaceOfTheAnchor) {
+  RepairOptions options;
+  options.anchor = 0;
+  EXPECT_ERROR(validate(options, false), ErrorKind::bad_option,
+               "option anchor is 0, must be > 0, or 0 with fit > 0");
+  options.fit = 1;
+  validate(options, false);
+  options.anchor = -1;
+  EXPECT_ERROR(validate(options, false), ErrorKind::bad_option, "option anchor is -1");
+}
+
 }  // namespace
 }  // namespace fmd

@@ -60,6 +60,9 @@ struct RepairChoice {
   Candidates candidates;
   int chosen = -1;
   std::vector<Vector> without_fold;  // the chosen setting, fitted without each fold
+  // The original's bias for each repaired attribute, where none is over
+  // RepairOptions::only_if_over. There are no candidates then.
+  std::vector<Interval> small_bias = {};
 };
 // Throws what make_candidates() throws.
 [[nodiscard]] RepairChoice choose_repair(const HeadProblem& problem,

@@ -93,6 +93,9 @@ struct RepairOptions {
   // With a target on a group gap: candidates may raise the flip gap. Otherwise they must
   // not.
   bool may_use_attribute = false;
+  // Nothing is repaired when the bias that the choice looks at is at most this for every
+  // repaired attribute (the paper's delta). 0: always repaired.
+  double only_if_over = 0;
   double max_accuracy_loss = 0.01;  // without a target: least bias within this budget
   // The chance that a choice exceeds the budget: the budget is judged at the upper end of
   // the paired interval. In (0, .5]; .5 judges the point estimate.

@@ -108,7 +108,9 @@ struct DebiasReport {
   int chosen = -1;  // position in candidates; -1: none
   // Cross-fitting: folds of DATA that the figures called hold-out come from. 0: a hold-out.
   Index folds = 0;
-  double risk = 0.5, max_accuracy_loss = 0;
+  double risk = 0.5, max_accuracy_loss = 0, only_if_over = 0;
+  // Of each repaired attribute, where none is over only_if_over: nothing was repaired.
+  std::vector<Interval> small_bias;
   bool strict = false;
   Budget budget = Budget::none;     // of the chosen one
   Verdict on_test = Verdict::none;  // the rule on the rows of --test: fail = missed
