@@ -205,7 +205,30 @@ std::vector<std::vector<std::string>> pandas_levels(const LightgbmText& file) {
   return all;
 }
 
-// Categorical columns have feature_infos like "0:1:2", others "[0:99]" or "none".
+// The numbers of the categorical columns, ascending. The parameters of the training name
+// them; empty where they do not.
+std::vector<std::size_t> categorical_features(const LightgbmText& file,
+                                              std::size_t features) {
+  std::string_view text = file.last_line("[categorical_feature: ");
+  if (!text.ends_with(']')) return {};
+  text.remove_suffix(1);
+  std::vector<std::size_t> found;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    std::size_t number = 0;
+    const auto [end, error] =
+        std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size() || number >= features)
+      return {};
+    found.push_back(number);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Categorical columns have feature_infos like "0:1:2", others "[0:99]". A column of either
+// kind that no split could use has "none".
 std::vector<InputColumn> lightgbm_inputs(const LightgbmText& file) {
   const Entries& header = file.header();
   const double last = file.number(header, "max_feature_idx", "header");
@@ -227,6 +250,11 @@ std::vector<InputColumn> lightgbm_inputs(const LightgbmText& file) {
   }
   const auto levels = pandas_levels(file);
   if (levels.empty()) return inputs;
+  if (levels.size() != categories.size()) {
+    const std::vector<std::size_t> named = categorical_features(file, names.size());
+    if (std::includes(named.begin(), named.end(), categories.begin(), categories.end()))
+      categories = named;
+  }
   if (levels.size() != categories.size())
     file.refuse(
         fmt::format("pandas_categorical has {} columns and the trees {}: it cannot "

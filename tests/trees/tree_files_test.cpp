@@ -1,5 +1,6 @@
 #include <map>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -137,6 +138,28 @@ TEST(TreeFiles, LinearBoostersAreLinearHeads) {
     EXPECT_NEAR(open_bytes(files.at(""))->model().theta[2], 4, 1e-6);
     EXPECT_EQ(text_of(files).find("[5E-1,-2E0,5.098612") != std::string::npos, !binary);
   }
+}
+
+TEST(TreeFiles, CategoriesOfAColumnThatNoSplitCouldUse) {
+  std::string text = with(kLightgbm, "max_feature_idx=2", "max_feature_idx=3");
+  text = with(text, "feature_names=x color sex", "feature_names=x flat color sex");
+  text = with(text, "feature_infos=[0:9] 0:1", "feature_infos=[0:9] none 0:1");
+  text = with(text, "split_feature=0 1", "split_feature=0 2");
+  text = with(text, "split_feature=2\n", "split_feature=3\n");
+  text = with(text, R"([["red", "green"]])", R"([["p", "q"], ["red", "green"]])");
+  EXPECT_ERROR((void)open_bytes(bytes_of(text)), ErrorKind::unsupported,
+               "pandas_categorical has 2 columns and the trees 1");
+  const std::string known =
+      with(text, "[boosting: gbdt]\n", "[boosting: gbdt]\n[categorical_feature: 1,2]\n");
+  const auto inputs = open_bytes(bytes_of(known))->model().backbone->inputs().columns;
+  EXPECT_EQ(inputs[1].levels, (std::vector<std::string>{"p", "q"}));
+  EXPECT_EQ(inputs[2].levels, (std::vector<std::string>{"red", "green"}));
+  EXPECT_EQ(inputs[0].kind, ColumnKind::number);
+  for (const char* wrong : {"0,1", "1,9", "1,2,x", ""})
+    EXPECT_ERROR(
+        (void)open_bytes(bytes_of(with(known, "[categorical_feature: 1,2]",
+                                       fmt::format("[categorical_feature: {}]", wrong)))),
+        ErrorKind::unsupported, "pandas_categorical has 2 columns");
 }
 
 TEST(TreeFiles, RoundsOfEarlyStopping) {
