@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "fmd/formats/features_file.h"
+#include "fmd/model/tree_backbone.h"
 #include "pipeline/score_files.h"
 
 namespace fmd {
@@ -21,6 +22,40 @@ std::vector<std::string> classes_without_labels(Index count, const std::string& 
   std::vector<std::string> classes;
   for (Index k = 0; k < count; ++k) classes.push_back(std::to_string(k));
   return classes;
+}
+
+// The columns of trees whose file does not name them: those of the table, in their order.
+std::vector<InputSpec> columns_in_order(const Model& model, const Task& task,
+                                        const DataSource& data, const Exec& exec) {
+  const TreeEnsemble* trees = trees_of(*model.backbone);
+  if (trees == nullptr || !trees->unnamed || data.is_features()) return {};
+  const std::vector<std::string> places = model.backbone->inputs().names();
+  CsvOptions options = csv_options(task);
+  options.keep = places;  // hardly a column is looked at
+  const std::vector<std::string> names = data.open(options, exec).names();
+  const auto has = [](const std::vector<std::string>& all, const std::string& name) {
+    return std::find(all.begin(), all.end(), name) != all.end();
+  };
+  if (std::all_of(places.begin(), places.end(),
+                  [&](const std::string& place) { return has(names, place); }))
+    return {};
+  InputSpec spec;
+  for (const std::string& name : names)
+    if (name != task.label && name != task.id && name != task.weight &&
+        !has(task.ignore, name))
+      spec.columns.push_back(name);
+  if (spec.columns.size() != trees->columns())
+    throw Error(
+        ErrorKind::missing_column,
+        fmt::format("the model names no columns and reads {}; {} has {} beside label, "
+                    "id and weight",
+                    trees->columns(), data.name(), spec.columns.size()),
+        "name those that are no inputs by --ignore, or all inputs in their order in "
+        "task.toml: [[inputs]] columns = [...]");
+  exec.note(
+      fmt::format("the model names no columns: it gets the {} columns of {} in their order",
+                  spec.columns.size(), data.name()));
+  return {spec};
 }
 
 // The task of a model whose file stores none.
@@ -53,6 +88,7 @@ Model complete_model(Model model, const DataSource& data, const TaskChanges& cha
     task = named_classes(
         model, std::move(task),
         changes.flags.positive.value_or(changes.file.positive.value_or("")), data, exec);
+  if (task.inputs.empty()) task.inputs = columns_in_order(model, task, data, exec);
   set_task(model, std::move(task), changes.inputs);
   return model;
 }
