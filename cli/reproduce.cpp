@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/tree_study.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
@@ -17,9 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kTrees = "trees";
+
 struct ReproduceArgs {
   Common common;
-  std::string table, folder, model;
+  std::string table, folder, model, python = "python3", fairgbm;
   int seeds = 10;
   bool quick = false, fresh = false, draw = false;
 };
@@ -92,7 +95,31 @@ std::optional<ReproducedTable> table_of(const std::string& name, bool alone,
   }
 }
 
+// The table of trees is made by a script, whose figures are of the libraries' own.
+int reproduce_trees(const ReproduceArgs& args) {
+  const fs::path folder = result_folder(args);
+  require_room(folder);
+  run_tree_study({.python = args.python,
+                  .fairgbm = args.fairgbm,
+                  .folder = folder,
+                  .seed = args.common.seed,
+                  .seeds = args.seeds,
+                  .quick = args.quick,
+                  .fresh = args.fresh,
+                  .draw = args.draw});
+  const std::string stem = args.quick ? "trees.quick" : "trees";
+  const fs::path shown = folder / (stem + (args.common.json ? ".json" : ".md"));
+  const std::string text(FileView::open(shown).text());
+  if (args.common.json)
+    print(nlohmann::ordered_json::parse(text));
+  else
+    print(text);
+  say(fmt::format("wrote {}", (folder / (stem + ".md")).string()));
+  return 0;
+}
+
 int run_reproduce(const ReproduceArgs& args) {
+  if (args.table == kTrees) return reproduce_trees(args);
   const Session session(args.common);
   std::vector<std::string> names = {args.table};
   if (args.table == "all") {
@@ -102,6 +129,7 @@ int run_reproduce(const ReproduceArgs& args) {
     say("note   table3 is not part of all: its faces are not public; fmd reproduce table3");
     say("note   table4 is not part of all: it needs a language model; fmd reproduce table4 "
         "--model FOLDER");
+    say("note   trees is not part of all: it needs Python; fmd reproduce trees");
   }
   ReproduceOptions options;
   options.quick = args.quick;
@@ -145,13 +173,17 @@ void add_reproduce(CLI::App& app) {
       "reproduce",
       "Measure a table of the paper again; show the printed figures, ours and the time");
   cmd->add_option("table", args->table,
-                  "toy, table1, ...; all = every table but table3 "
-                  "and table4")
+                  "toy, table1, ..., trees; all = every table but table3, table4 and trees")
       ->required();
   cmd->add_option("--seeds", args->seeds, "Number of seeds, beginning with --seed")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   cmd->add_option("--model", args->model, "Folder of a language model, for table4");
+  cmd->add_option("--python", args->python,
+                  "trees: a Python with xgboost, lightgbm and pandas")
+      ->capture_default_str();
+  cmd->add_option("--fairgbm", args->fairgbm,
+                  "trees: a Python with fairgbm, which needs an old NumPy");
   cmd->add_flag("--quick", args->quick,
                 "Few rows and one seed: shows that it runs; the figures mean nothing");
   cmd->add_flag("--fresh", args->fresh, "Run all seeds again, also those that are done");
@@ -165,7 +197,8 @@ void add_reproduce(CLI::App& app) {
   cmd->footer(
       "\nExamples\n  fmd reproduce toy\n  fmd reproduce toy --draw\n  fmd reproduce table1 "
       "--seeds 3 -o results\n  "
-      "fmd reproduce table4 --model SmolLM2-135M --seeds 5");
+      "fmd reproduce table4 --model SmolLM2-135M --seeds 5\n  "
+      "fmd reproduce trees --python trees/bin/python");
   on_run(*cmd, [args] { return run_reproduce(*args); });
 }
 

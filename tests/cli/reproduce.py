@@ -44,6 +44,29 @@ class Reproduce(unittest.TestCase):
         self.assertEqual(self.files(), [])
         self.run_fmd("toy", "--seeds", "0", code=2)
 
+    def fake_python(self, *lines):
+        python = self.dir / "python"
+        python.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+        python.chmod(0o755)
+        return python
+
+    def test_trees_are_measured_by_a_python_that_has_the_libraries(self):
+        run = self.run_fmd("trees", "--python", self.dir / "none", code=26)
+        self.assertIn("cannot be run", run.stderr)
+        self.assertIn("hint: make one: python3 -m venv", run.stderr)
+        python = self.fake_python("echo no package >&2", "exit 77")
+        run = self.run_fmd("trees", "--python", python, code=26)
+        self.assertIn("a package is missing", run.stderr)
+        python = self.fake_python("exit 1")
+        run = self.run_fmd("trees", "--python", python, code=18)
+        self.assertIn("finished splits are kept", run.stderr)
+        # What the script is told, and that its page is shown.
+        python = self.fake_python('shift 2', 'mkdir -p "$3"', 'echo "$@" > "$3/trees.quick.md"')
+        run = self.run_fmd("trees", "--python", python, "--quick", "--seeds", "3", "--seed", "5", "--fairgbm", "other",
+                           "-o", "out")
+        self.assertIn("--out out --seeds 3 --seed 5 --fairgbm other --quick", run.stdout)
+        self.assertIn("wrote out/trees.quick.md", run.stderr)
+
     def test_missing_data_name_folder_source_and_checksum(self):
         run = self.run_fmd("toy", "--quick", code=24, data=self.dir / "nothing")
         self.assertIn("error[missing-dataset]", run.stderr)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import os
 import pathlib
 import struct
 import subprocess
@@ -283,6 +284,26 @@ class Repair(WithFolder):
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
 
+class Study(unittest.TestCase):
+    """fmd reproduce trees, on the smallest table."""
+
+    def test_quick(self):
+        data = os.environ.get("FMD_DATA", "")
+        if not (pathlib.Path(data) / "hmda").is_dir():
+            self.skipTest("FMD_DATA has no hmda")
+        with tempfile.TemporaryDirectory() as folder:
+            def study():
+                return fmd("reproduce", "trees", "--quick", "--python", sys.executable, "-o", folder)
+            page = study().stdout
+            for title in ("## HMDA, afam, XGBoost, 1 splits", "## HMDA, afam, LightGBM, 1 splits"):
+                self.assertIn(title, page)
+            runs = json.loads((pathlib.Path(folder) / "trees.quick.json").read_text())
+            self.assertEqual(len(runs), 2)
+            for run in runs:
+                self.assertLess(run["figures"]["fmd"]["gap"], run["figures"]["original"]["gap"] / 100)
+            self.assertEqual(study().stdout, page)  # from what is kept
+
+
 class Explain(WithFolder):
     """The adjoint of boosting against the libraries' own leaf values."""
 
@@ -425,6 +446,35 @@ class Xgboost(WithFolder):
         run = fmd("predict", plain, self.rows, "--trees", "best", ok=False)
         self.assertEqual(run.returncode, 2, run.stderr)
         self.assertIn("no best_iteration", run.stderr)
+
+    def test_columns_without_names(self):
+        frame, y, _ = make_rows(61)
+        booster = xgb.train({"objective": "binary:logistic", "nthread": 1}, xgb.DMatrix(frame.to_numpy(), y), 10)
+        for ending in ("json", "ubj"):
+            model = self.folder / f"m.{ending}"
+            booster.save_model(model)
+            z = booster.predict(xgb.DMatrix(frame.to_numpy()), output_margin=True)
+            frame.assign(label=y).to_csv(self.rows, index=False)
+            task = ("--label", "label", "--positive", "1")
+            run = fmd("predict", model, self.rows, *task, "-o", self.folder / "p.csv", "--force")
+            self.assertIn("names no columns: it gets the 5 columns of", run.stderr)
+            got = margins_of(pd.read_csv(self.folder / "p.csv").iloc[:, 2:].to_numpy())
+            self.assertLess(np.nanmax(np.abs(got - two(z))), MARGIN)
+            out = self.folder / f"r.{ending}"
+            fmd("debias", model, self.rows, *task, "--attribute", "sex_male", "--max-accuracy-loss", .2, "-o", out)
+            fmd("verify", f"{out}.receipt.json")
+            # Names by place still count, whatever their order in the table.
+            frame.rename(columns={name: f"f{j}" for j, name in enumerate(frame)}).iloc[:, ::-1].assign(label=y).to_csv(
+                self.rows, index=False)
+            run = fmd("predict", model, self.rows, *task, "-o", self.folder / "p.csv", "--force")
+            self.assertNotIn("names no columns", run.stderr)
+            got = margins_of(pd.read_csv(self.folder / "p.csv").iloc[:, 2:].to_numpy())
+            self.assertLess(np.nanmax(np.abs(got - two(z))), MARGIN)
+            frame.assign(label=y, more=1).to_csv(self.rows, index=False)
+            run = fmd("predict", model, self.rows, *task, "-o", self.folder / "q.csv", ok=False)
+            self.assertEqual(run.returncode, 16, run.stderr)
+            self.assertIn("names no columns and reads 5;", run.stderr)
+            fmd("predict", model, self.rows, *task, "--ignore", "more", "-o", self.folder / "q.csv", "--force")
 
     def test_unknown_category_is_refused(self):
         frame, y, _ = make_rows(60, categories=True)

@@ -1,14 +1,16 @@
 """Repairs of XGBoost's and LightGBM's files beside retraining and rival methods, on unseen rows.
 
-    python3 tools/environment.py trees --requirements tests/trees/requirements.txt fairlearn==0.15.* oxonfair
-    build/venv-trees/bin/python tools/study_trees.py build/release/fmd -o docs/results [--draws 10] [--work build/trees]
+    python trees.py FMD -o FOLDER [--seeds 10] [--seed 1] [--quick] [--fresh] [--page] [--fairgbm PYTHON]
 
-Adult, ACSIncome and HMDA are shuffled ten times each. Some rows train a model of 300 trees with the
-library's own defaults, others are DATA of `fmd debias --method path --max-accuracy-loss .02`, the
-rest are unseen. The library itself loads the repaired file and answers the unseen rows and their
-flips: no figure comes from fmd. Every split is kept in WORK, so the study can be stopped and goes on where it was. One thread;
-times are CPU seconds, those of fmd of the whole command, those of training without reading the table.
-The environment variable FMD_DATA names the folder of the data sets.
+`fmd reproduce trees` runs it. Adult, ACSIncome and HMDA are shuffled once for each seed. Some rows
+train a model of 300 trees with the library's own defaults, others are DATA of
+`fmd debias --max-accuracy-loss .02`, the rest are unseen. The library itself loads the repaired file
+and answers the unseen rows and their flips: no figure comes from fmd. One thread; times are CPU
+seconds, those of fmd of the whole command, those of training without reading the table.
+
+Every split is kept in FOLDER/trees.cache, by fmd's version, so the study can be stopped and goes on
+where it was. The environment variable FMD_DATA names the folder of the data sets. Exit status 77: a
+package is missing.
 """
 import argparse
 import json
@@ -16,13 +18,20 @@ import math
 import os
 import pathlib
 import random
+import platform
 import subprocess
+import sys
 import time
+import warnings
 
-import lightgbm as lgb
-import numpy as np
-import pandas as pd
-import xgboost as xgb
+try:
+    import lightgbm as lgb
+    import numpy as np
+    import pandas as pd
+    import xgboost as xgb
+except ImportError as missing:
+    print(f"{sys.executable} has no package {missing.name}", file=sys.stderr)
+    sys.exit(77)
 
 TABLES = {  # label, positive, attribute, rows: training, DATA, unseen
     "adult": ("income", ">50K", "sex", 25000, 5000, 15000),
@@ -30,7 +39,7 @@ TABLES = {  # label, positive, attribute, rows: training, DATA, unseen
     "hmda": ("deny", "yes", "afam", 1200, 590, 590),
 }
 TITLES = {"adult": "Adult, sex", "acs": "ACSIncome, sex", "hmda": "HMDA, afam"}
-TREES, BAR_GAP, BAR_LOSS = 300, 1e-4, 0.2
+BAR_GAP, BAR_LOSS = 1e-4, 0.2
 METHODS = {
     "original": "the model as it is",
     "fmd": "`fmd debias`",
@@ -55,13 +64,13 @@ class Library:
         self.name = name
         self.ending = "json" if name == "xgboost" else "txt"
 
-    def train(self, X, y):
+    def train(self, X, y, trees):
         begun = time.process_time()
         if self.name == "xgboost":
             model = xgb.train({"objective": "binary:logistic", "nthread": 1},
-                              xgb.DMatrix(X, y, enable_categorical=True), TREES)
+                              xgb.DMatrix(X, y, enable_categorical=True), trees)
         else:
-            model = lgb.train({"objective": "binary", "num_threads": 1, "verbose": -1}, lgb.Dataset(X, y), TREES)
+            model = lgb.train({"objective": "binary", "num_threads": 1, "verbose": -1}, lgb.Dataset(X, y), trees)
         return model, time.process_time() - begun
 
     def load(self, file):
@@ -76,14 +85,20 @@ class Library:
 class Study:
     def __init__(self, args):
         self.args = args
-        self.work = pathlib.Path(args.work)
+        self.trees = 20 if args.quick else 300
+        self.work = pathlib.Path(args.out) / "trees.cache"
         self.work.mkdir(parents=True, exist_ok=True)
-        self.log = self.work / "splits.jsonl"
+        self.version = subprocess.run([args.fmd, "--version"], capture_output=True, text=True).stdout.strip()
+        self.log = self.work / ("quick.jsonl" if args.quick else "splits.jsonl")
+        self.tables = {}
         self.done = {}
-        if self.log.exists():
+        if self.log.exists() and not args.fresh:
             for line in self.log.read_text().splitlines():
                 run = json.loads(line)
-                self.done[tuple(run["key"])] = run
+                if run["fmd"] == self.version:
+                    self.done[tuple(run["key"])] = run
+        elif self.log.exists():
+            self.log.unlink()
 
     def fmd(self, *words, codes=(0,)):
         before = os.times()
@@ -94,6 +109,11 @@ class Study:
         return after.children_user + after.children_system - before.children_user - before.children_system
 
     def table(self, name):
+        if name not in self.tables:
+            self.tables[name] = self.read(name)
+        return self.tables[name]
+
+    def read(self, name):
         folder = self.work / name
         if not (folder / "all.csv").exists():
             folder.mkdir(exist_ok=True)
@@ -126,13 +146,19 @@ class Study:
         unseen, other, labels = X.iloc[test], flipped(X.iloc[test]), y[test]
         figures = {}
 
-        def figure(method, p, bar, cpu):
-            """p, bar: the chance of the answer yes, for the rows and for their flips."""
-            yes = np.where(p == 0.5, 1.0, (p > 0.5).astype(float))
-            right = np.where(labels == 1, yes, 1 - yes)
-            self.figures(figures, method, right, p, bar, cpu)
+        group = unseen[attribute].cat.codes.to_numpy()
 
-        model, cpu = library.train(X.iloc[train], y[train])
+        def add(method, yes, p, bar, cpu):
+            """yes: the chance of the decision; p, bar: the score of the rows and of their flips."""
+            right = np.where(labels == 1, yes, 1 - yes)
+            rates = [float(yes[group == k].mean()) for k in range(2)]
+            figures[method] = {"accuracy": float(right.mean()), "gap": float(np.abs(p - bar).mean()),
+                               "parity": abs(rates[0] - rates[1]), "cpu": cpu}
+
+        def figure(method, p, bar, cpu):
+            add(method, (p >= 0.5).astype(float), p, bar, cpu)
+
+        model, cpu = library.train(X.iloc[train], y[train], self.trees)
         z, zbar = library.margin(model, unseen), library.margin(model, other)
         figure("original", sigmoid(z), sigmoid(zbar), cpu)
         figure("averaged", sigmoid((z + zbar) / 2), sigmoid((z + zbar) / 2), 0)
@@ -140,7 +166,7 @@ class Study:
         held = np.where(unseen[attribute] == most, z, zbar)
         figure("held", sigmoid(held), sigmoid(held), 0)
         without = X.drop(columns=attribute)
-        again, cpu = library.train(without.iloc[train], y[train])
+        again, cpu = library.train(without.iloc[train], y[train], self.trees)
         zero = library.margin(again, without.iloc[test])
         figure("retrained", sigmoid(zero), sigmoid(zero), cpu)
 
@@ -151,7 +177,7 @@ class Study:
         for method, flags in (("fmd", []), ("fmd_train", ["--train", self.work / "train.csv"])):
             out = self.work / f"repaired.{library.ending}"
             cpu = self.fmd("debias", file, self.work / "data.csv", "--label", label, "--positive", positive,
-                           "--attribute", attribute, "--method", "path",
+                           "--attribute", attribute,
                            "--max-accuracy-loss", ".02", "-o", out, "--force", "--seed", number, *flags, codes=(0, 3))
             after = library.load(out)
             figure(method, sigmoid(library.margin(after, unseen)), sigmoid(library.margin(after, other)), cpu)
@@ -170,21 +196,18 @@ class Study:
             cpu = time.process_time() - begun
             p = answer(sigmoid(z), sex["test"])
             bar = answer(sigmoid(zbar), 1 - sex["test"])
-            self.figures(figures, method, np.where(labels == 1, p, 1 - p), p, bar, cpu)
-        answers = fairgbm_rival(self.args.fairgbm, self.work, X, y, train, unseen, other, attribute)
+            add(method, p, p, bar, cpu)
+        answers = fairgbm_rival(self.args.fairgbm, self.work, X, y, train, unseen, other, attribute, self.trees)
         if answers is not None:
             figure("fairgbm", *answers)
         for one in figures.values():
             one["against"] = 100 * (one["accuracy"] - figures["retrained"]["accuracy"])
-        self.done[key] = {"key": key, "figures": figures}
+        self.done[key] = {"key": key, "fmd": self.version, "figures": figures}
         with open(self.log, "a") as log:
             log.write(json.dumps(self.done[key]) + "\n")
-        print(key, {m: (round(100 * f["accuracy"], 2), f"{f['gap']:.1e}", round(f["cpu"], 2))
-                    for m, f in figures.items()}, flush=True)
-
-    @staticmethod
-    def figures(into, method, right, p, bar, cpu):
-        into[method] = {"accuracy": float(right.mean()), "gap": float(np.abs(p - bar).mean()), "cpu": cpu}
+        print(f"{TITLES[name]}, {library.name}, split {number}: " + "; ".join(
+            f"{method} {100 * one['accuracy']:.2f} % {one['gap']:.1e}" for method, one in figures.items()
+            if method in ("original", "fmd", "fmd_train", "retrained")), file=sys.stderr, flush=True)
 
 
 def fairlearn_rival(scores, y, groups):
@@ -236,7 +259,7 @@ np.savez(sys.argv[2], p=model.predict_proba(rows["test"])[:, 1], bar=model.predi
 """
 
 
-def fairgbm_rival(python, work, X, y, train, unseen, other, attribute):
+def fairgbm_rival(python, work, X, y, train, unseen, other, attribute, trees):
     """It needs an old NumPy, so it has a Python of its own. Columns of text are given as numbers."""
     if not python:
         return None
@@ -247,7 +270,7 @@ def fairgbm_rival(python, work, X, y, train, unseen, other, attribute):
     np.savez(work / "fairgbm.npz", train=numbers(X.iloc[train]), y=y[train], test=numbers(unseen), bar=numbers(other),
              group=X.iloc[train][attribute].cat.codes)
     out = work / "fairgbm_out.npz"
-    subprocess.run([python, "-W", "ignore", "-c", FAIRGBM, work / "fairgbm.npz", out, str(TREES)], check=True,
+    subprocess.run([python, "-W", "ignore", "-c", FAIRGBM, work / "fairgbm.npz", out, str(trees)], check=True,
                    stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
     answers = np.load(out)
     return answers["p"], answers["bar"], float(answers["cpu"])
@@ -261,13 +284,26 @@ def interval(values):
     return mean, quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
+def machine():
+    model = platform.processor() or platform.machine()
+    try:
+        names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+        model = names[0] if names else model
+    except OSError:
+        pass
+    return model
+
+
 def page(study, folder):
     lines = ["# Boosted trees, repaired in their own files", "",
-             "Made by `tools/study_trees.py`. " + " ".join(__doc__.split("\n\n")[2].split()), "",
+             "Made by `fmd reproduce trees`. " + " ".join(__doc__.split("\n\n")[2].split()[5:]), "",
              f"The bar: a flip gap of at most 1e-4 on unseen rows, at a mean loss of at most {BAR_LOSS} points of accuracy",
              "against the same library retrained without the column. Intervals are 95 %, of the mean over the splits, paired",
-             "by split. The rivals change decisions, not scores: a changed decision counts 1 in their flip gap. They aim at",
-             "equal rates of the groups, which is another goal, and need the attribute when they answer.", ""]
+             "by split. `parity` is the difference of the two groups' rates of the answer yes.", "",
+             "The rivals move that difference, not the flip gap: they aim at equal rates of the groups, which is another goal.",
+             "Fairlearn and OxonFair need the attribute when they answer, and a decision that changes with it counts 1 in their",
+             "flip gap: none of them can reach the gap of a repair. So they stand here at the gap that they have.", "",
+             f"{study.version}; XGBoost {xgb.__version__}; LightGBM {lgb.__version__}; {machine()}; one thread.", ""]
     for name in TABLES:
         for library in ("xgboost", "lightgbm"):
             runs = [run["figures"] for key, run in sorted(study.done.items()) if key[:2] == (name, library)]
@@ -275,8 +311,8 @@ def page(study, folder):
                 continue
             title = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}[library]
             lines += [f"## {TITLES[name]}, {title}, {len(runs)} splits", "",
-                      "| | accuracy % | points against retraining | flip gap, mean | flip gap, worst split | CPU s |",
-                      "|---|---|---|---|---|---|"]
+                      "| | accuracy % | points against retraining | flip gap, mean | flip gap, worst split | parity | CPU s |",
+                      "|---|---|---|---|---|---|---|"]
             for method, words in METHODS.items():
                 own = [run[method] for run in runs if method in run]
                 if not own:
@@ -284,8 +320,8 @@ def page(study, folder):
                 against, half = interval([one["against"] for one in own])
                 gaps = [one["gap"] for one in own]
                 lines.append(f"| {words} | {100 * np.mean([one['accuracy'] for one in own]):.2f} | "
-                             f"{against:+.2f} ± {half:.2f} | {np.mean(gaps):.1e} | {max(gaps):.1e} | "
-                             f"{np.median([one['cpu'] for one in own]):.2f} |")
+                             f"{against:+.2f}{'' if math.isnan(half) else f' ± {half:.2f}'} | {np.mean(gaps):.1e} | {max(gaps):.1e} | "
+                             f"{np.mean([one['parity'] for one in own]):.3f} | {np.median([one['cpu'] for one in own]):.2f} |")
             lines.append("")
             for method in ("fmd", "fmd_train"):
                 own = [run[method] for run in runs]
@@ -298,22 +334,26 @@ def page(study, folder):
                              f"{polished} of {len(own)} choices were polished.")
             lines.append("")
     text = "\n".join(lines).replace("0e+00", "0")
-    (folder / "trees.md").write_text(text)
-    (folder / "trees.json").write_text(json.dumps([study.done[key] for key in sorted(study.done)], indent=1) + "\n")
+    stem = "trees.quick" if study.args.quick else "trees"
+    (folder / f"{stem}.md").write_text(text)
+    (folder / f"{stem}.json").write_text(json.dumps([study.done[key] for key in sorted(study.done)], indent=1) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fmd")
     parser.add_argument("-o", "--out", required=True)
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--work", default="build/trees")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1, help="the first one")
+    parser.add_argument("--quick", action="store_true", help="HMDA alone, 20 trees, one seed")
+    parser.add_argument("--fresh", action="store_true", help="also the splits that are done")
     parser.add_argument("--fairgbm", help="a Python that has fairgbm, numpy 1.26 and scikit-learn 1.3")
     parser.add_argument("--page", action="store_true", help="only write the page of what is done")
     args = parser.parse_args()
+    warnings.simplefilter("ignore")
     study = Study(args)
-    for number in range(0 if args.page else args.draws):
-        for name in TABLES:
+    for number in range(args.seed, args.seed + (0 if args.page else 1 if args.quick else args.seeds)):
+        for name in ["hmda"] if args.quick else TABLES:
             for library in ("xgboost", "lightgbm"):
                 study.split(name, Library(library), number)
     page(study, pathlib.Path(args.out))
