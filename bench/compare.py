@@ -3,7 +3,7 @@
 compare.py --build DIR --out DIR [--python NAME=PYTHON ...] [--only PART] [--quick]
 
 Runs the programs of bench/ in DIR/bench, the command DIR/fmd, and other programs under the
-Pythons that have their packages: bench, torch, pydvl, aif360 and fairlearn, after bench/requirements*.txt.
+Pythons that have their packages: bench, torch, pydvl, aif360, fairlearn and boosters, after bench/requirements*.txt.
 Ends with one table, also written as results.json and results.md. Speed is not a test: a bar that is
 missed does not change the exit code.
 Every time is the best of several; ratios compare CPU seconds of one thread.
@@ -23,9 +23,10 @@ from layers_rivals import layers
 from measure import last_line, row, run_process, run_program, say, shortest
 from postprocess_rivals import postprocessing
 from reading_rivals import reading
+from trees_rivals import trees
 
 PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "matching", "commands",
-         "layers", "postprocessing", "reading", "large")
+         "layers", "postprocessing", "reading", "trees", "large")
 
 
 def training(build, out, rivals, quick):
@@ -197,7 +198,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PYTHON",
-                        help="the Python of an environment: bench, torch, pydvl, aif360 or fairlearn")
+                        help="the Python of an environment: bench, torch, pydvl, aif360, fairlearn or boosters")
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--quick", action="store_true", help="fewer turns")
     options = parser.parse_args()
@@ -218,6 +219,7 @@ def main():
              "layers": lambda: layers(build, out, pythons, quick),
              "postprocessing": lambda: postprocessing(build, out, pythons.get("aif360"), quick),
              "reading": lambda: reading(build, out, pythons, quick),
+             "trees": lambda: trees(build, out, pythons.get("boosters"), quick),
              "large": lambda: large(build, out, quick)}
     rows = [line for name in PARTS if options.only in (None, name) for line in parts[name]()]
     machine["load_after"] = os.getloadavg()[0]

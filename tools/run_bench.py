@@ -10,8 +10,8 @@ import environment
 
 ROOT = environment.ROOT
 # Environments of the rivals; the quick ones need no PyTorch.
-QUICK = ("bench", "aif360", "fairlearn")
-ALL = ("bench", "torch", "pydvl", "aif360", "fairlearn")
+QUICK = ("bench", "aif360", "fairlearn", "boosters")
+ALL = ("bench", "torch", "pydvl", "aif360", "fairlearn", "boosters")
 
 
 def rival_pythons(names: tuple[str, ...]) -> list[str]:
