@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <Eigen/LU>
+#include <fmt/format.h>
 
 #include "core/index.h"
 #include "fmd/core/error.h"
@@ -83,11 +84,21 @@ class LeafWork {
     return {.row = out_[fold], .of_rows = !from_train_, .sets = problem_.edit.pairs.size()};
   }
 
-  [[nodiscard]] Vector polished(const Vector& start, double lambda, Index steps,
-                                const UncountedRows& uncounted) const {
-    return problem_.ordered.empty()
-               ? polish_.run(start, lambda, steps, uncounted)
-               : polish_.run_ordered(start, lambda, problem_.ordered, uncounted);
+  // Of the first start with all rows, and of the others without each fold.
+  [[nodiscard]] std::vector<UncountedRows> uncounted() const {
+    std::vector<UncountedRows> all = {{}};
+    for (std::size_t k = 0; k < folds_.size(); ++k) all.push_back(without(k));
+    return all;
+  }
+
+  [[nodiscard]] std::vector<Vector> polished(std::span<const Vector> starts, double lambda,
+                                             Index steps) const {
+    const std::vector<UncountedRows> rows = uncounted();
+    if (problem_.ordered.empty()) return polish_.run_all(starts, lambda, steps, rows);
+    std::vector<Vector> ends;
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      ends.push_back(polish_.run_ordered(starts[i], lambda, problem_.ordered, rows[i]));
+    return ends;
   }
 
   // without: of each candidate, what came out without each fold.
@@ -116,6 +127,61 @@ class LeafWork {
   std::vector<std::vector<char>> out_;  // of each fold: by row number
 };
 
+// The path on touched leaves that are too many for its matrices: steps of conjugate
+// gradients from point to point of the grid, each from the end of the one before.
+class LeafDescent : LeafWork {
+ public:
+  using LeafWork::LeafWork;
+
+  FoldedChoice run() const {
+    FoldedChoice folded;
+    Candidates& candidates = folded.choice.candidates;
+    std::vector<Vector> at_point(folds_.size() + 1, problem_.theta);
+    const std::vector<double> lambdas = grid();
+    for (const double lambda : lambdas) {
+      exec_.report("repairing", std::ssize(candidates.all), std::ssize(lambdas));
+      at_point = polish_.run_all(at_point, lambda, kDescentSteps, uncounted());
+      Candidate& one = candidates.all.emplace_back();
+      one.lambda = lambda;
+      one.kind = to_string(RepairMethod::path);
+      one.theta = at_point.front();
+      folded.without_fold.emplace_back(at_point.begin() + 1, at_point.end());
+    }
+    const double start = polish_.gradient(problem_.theta, lambdas.back(), {}).norm();
+    const double left = polish_.gradient(at_point.front(), lambdas.back(), {}).norm();
+    candidates.solve = {.converged = true,
+                        .residual = start > 0 ? left / start : 0,
+                        .solver = "conjugate gradients"};
+    candidates.status = fmt::format("{} steps a point", kDescentSteps);
+    candidates.hessian_source = from_train_ ? "train" : "edit";
+    measure(folded.without_fold, candidates.all);
+    folded.choice.chosen = choose(candidates.all, options_);
+    if (folded.choice.chosen >= 0 && !folds_.empty())
+      folded.choice.without_fold = folded.without_fold[at(folded.choice.chosen)];
+    return folded;
+  }
+
+ private:
+  // From where hardly a gap moves to where those of the weakest leaves are gone.
+  [[nodiscard]] std::vector<double> grid() const {
+    const auto [most, middle] = polish_.diagonal_ratios();
+    const double bottom = std::log(1e-1 / (2 * most)), top = std::log(1e5 / (2 * middle));
+    const Index points = std::min(options_.points, kDescentPoints);
+    std::vector<double> lambdas;
+    for (Index i = 0; i < points; ++i)
+      lambdas.push_back(
+          std::exp(bottom + static_cast<double>(i + 1) / static_cast<double>(points) *
+                                (top - bottom)));
+    const std::optional<double>& at = options_.at.lambda;
+    if (at && std::find(lambdas.begin(), lambdas.end(), *at) == lambdas.end())
+      lambdas.push_back(*at);
+    std::sort(lambdas.begin(), lambdas.end());
+    return lambdas;
+  }
+
+  static constexpr Index kDescentSteps = 25, kDescentPoints = 12;
+};
+
 // Steps over all leaves after the choice among the touched ones.
 class Polishing : LeafWork {
  public:
@@ -131,11 +197,15 @@ class Polishing : LeafWork {
       one.lambda = all[place].lambda;
       one.polish = options_.at.polish.value_or(kPolishSteps);
       one.kind = all[place].kind + ", polished";
-      one.theta = polished(all[place].theta, one.lambda, one.polish, {});
-      auto& thetas = without_fold.emplace_back();
-      for (std::size_t k = 0; k < folds_.size(); ++k)
-        thetas.push_back(
-            polished(folded.without_fold[place][k], one.lambda, one.polish, without(k)));
+      std::vector<Vector> starts = {all[place].theta};
+      if (!folds_.empty()) {
+        const std::vector<Vector>& others = folded.without_fold[place];
+        starts.insert(starts.end(), others.begin(), others.end());
+      }
+      std::vector<Vector> ends = polished(starts, one.lambda, one.polish);
+      one.theta = std::move(ends.front());
+      ends.erase(ends.begin());
+      without_fold.push_back(std::move(ends));
     }
     measure(without_fold, made);
     // Rules decide first: what the path has under them is hardly a repair.
@@ -216,21 +286,32 @@ class GroupGaps : LeafWork {
     std::vector<std::vector<Vector>> without_fold;
     for (const std::size_t place : places(starts)) {
       const double lambda = starts[place].lambda;
-      std::vector<Vector> from = {polished(starts[place].theta, lambda, kPolishSteps, {})};
-      for (std::size_t k = 0; k < folds_.size(); ++k)
-        from.push_back(
-            polished(flips.without_fold[place][k], lambda, kPolishSteps, without(k)));
+      std::vector<Vector> from = {starts[place].theta};
+      if (!folds_.empty()) {
+        const std::vector<Vector>& others = flips.without_fold[place];
+        from.insert(from.end(), others.begin(), others.end());
+      }
+      from = polished(from, lambda, kPolishSteps);
+      std::vector<Job> jobs;
+      for (const double gamma : gammas())
+        for (std::size_t k = 0; k < from.size(); ++k)
+          jobs.push_back(
+              {.from = &from[k],
+               .rows = k == 0 ? &problem_.edit.rows : &folds_[k - 1]->others.part.rows,
+               .uncounted = k == 0 ? UncountedRows{} : without(k - 1),
+               .gaps = penalties(gamma),
+               .theta = from[k]});
+      close(jobs, lambda);
+      std::size_t job = 0;
       for (const double gamma : gammas()) {
-        exec_.report("repairing", std::ssize(made), 0);
         Candidate& one = made.emplace_back();
         one.lambda = lambda;
         one.gamma = gamma;
         one.kind = "path, groups";
-        one.theta = closed(from[0], lambda, gamma, problem_.edit.rows, {});
+        one.theta = std::move(jobs[job++].theta);
         auto& thetas = without_fold.emplace_back();
-        for (std::size_t k = 0; k < folds_.size(); ++k)
-          thetas.push_back(
-              closed(from[k + 1], lambda, gamma, folds_[k]->others.part.rows, without(k)));
+        for (std::size_t k = 1; k < from.size(); ++k)
+          thetas.push_back(std::move(jobs[job++].theta));
       }
     }
     measure(without_fold, made);
@@ -258,32 +339,58 @@ class GroupGaps : LeafWork {
     return {std::begin(kGapGammas), std::end(kGapGammas)};
   }
 
-  [[nodiscard]] Vector closed(const Vector& from, double lambda, double gamma,
-                              const Rows& rows, const UncountedRows& uncounted) const {
-    const std::vector<GapPenalty> gaps = std::isnan(gamma)
-                                             ? solve_options(problem_, options_).gaps
-                                             : group_penalties(problem_, options_, gamma);
-    Vector theta = from;
-    if (gaps.empty()) return theta;
-    const auto count = std::ssize(gaps);
+  // One repair of the gaps: with all rows, or without a fold.
+  struct Job {
+    const Vector* from = nullptr;
+    const Rows* rows = nullptr;
+    UncountedRows uncounted;
+    std::vector<GapPenalty> gaps;
+    Vector theta;
+  };
+
+  [[nodiscard]] std::vector<GapPenalty> penalties(double gamma) const {
+    return std::isnan(gamma) ? solve_options(problem_, options_).gaps
+                             : group_penalties(problem_, options_, gamma);
+  }
+
+  // All jobs side by side: they have as many gaps.
+  void close(std::vector<Job>& jobs, double lambda) const {
+    if (jobs.empty() || jobs[0].gaps.empty()) return;
+    const std::size_t count = jobs[0].gaps.size();
     const double ridge = polish_.mean_diagonal();
+    std::vector<UncountedRows> uncounted;
+    for (const Job& job : jobs)
+      for (std::size_t g = 0; g < count; ++g) uncounted.push_back(job.uncounted);
     for (int round = 0; round < kRounds; ++round) {
-      Matrix gradients(theta.size(), count), D(theta.size(), count);
-      Vector c(count);
-      for (Index g = 0; g < count; ++g) {
-        const GapPenalty& gap = gaps[at(g)];
-        const MeasureValue now =
-            evaluate(*gap.measure, {.pairs = nullptr, .rows = rows, .group = gap.group},
-                     *problem_.head, theta, true, exec_);
-        gradients.col(g) = now.gradient;
-        D.col(g) = polish_.solve(now.gradient, lambda, ridge, kGapSteps, uncounted);
-        c[g] = now.value + now.gradient.dot(from - theta);
+      exec_.report("repairing", round, kRounds);
+      std::vector<Vector> gradients;
+      std::vector<double> values;
+      for (const Job& job : jobs)
+        for (const GapPenalty& gap : job.gaps) {
+          MeasureValue now = evaluate(
+              *gap.measure, {.pairs = nullptr, .rows = *job.rows, .group = gap.group},
+              *problem_.head, job.theta, true, exec_);
+          values.push_back(now.value + now.gradient.dot(*job.from - job.theta));
+          gradients.push_back(std::move(now.gradient));
+        }
+      const std::vector<Vector> D =
+          polish_.solve_all(gradients, lambda, ridge, kGapSteps, uncounted);
+      for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const std::size_t first = j * count;
+        const auto size = static_cast<Index>(count);
+        Matrix small(size, size);
+        Vector c(size);
+        for (Index g = 0; g < size; ++g) {
+          c[g] = values[first + at(g)];
+          for (Index h = 0; h < size; ++h)
+            small(g, h) = gradients[first + at(g)].dot(D[first + at(h)]);
+          small(g, g) += 1 / (2 * jobs[j].gaps[at(g)].gamma);
+        }
+        const Vector y = small.partialPivLu().solve(c);
+        jobs[j].theta = *jobs[j].from;
+        for (Index g = 0; g < size; ++g) jobs[j].theta -= y[g] * D[first + at(g)];
       }
-      Matrix small = gradients.transpose() * D;
-      for (Index g = 0; g < count; ++g) small(g, g) += 1 / (2 * gaps[at(g)].gamma);
-      theta = from - D * small.partialPivLu().solve(c);
     }
-    return theta;
   }
 
   static constexpr int kRounds = 3;
@@ -389,6 +496,11 @@ RepairMethod leaf_method(const RepairOptions& options) {
                                                         : options.method;
 }
 
+FoldedChoice descend_leaves(const HeadProblem& touched, const RepairOptions& options,
+                            const IntervalOptions& intervals, const Exec& exec) {
+  return LeafDescent(touched, options, intervals, exec).run();
+}
+
 RepairChoice choose_leaves(const HeadProblem& given, const RepairOptions& options,
                            const IntervalOptions& intervals, const Exec& exec) {
   HeadProblem problem = given;
@@ -406,7 +518,10 @@ RepairChoice choose_leaves(const HeadProblem& given, const RepairOptions& option
       first.target.reset();
       first.at.gamma.reset();
     }
-    folded = choose_folded(touched.problem(), first, intervals, exec);
+    const bool descends = std::ssize(problem.touched) > kMostDense &&
+                          first.method == RepairMethod::path && !first.keep_rate;
+    folded = descends ? descend_leaves(touched.problem(), first, intervals, exec)
+                      : choose_folded(touched.problem(), first, intervals, exec);
     touched.widen(folded.choice.candidates);
     for (Vector& theta : folded.choice.without_fold) theta = touched.widen(theta);
     for (std::vector<Vector>& thetas : folded.without_fold)

@@ -7,6 +7,7 @@
 #include "core/internal.h"
 #include "fmd/model/linear_head.h"
 #include "fmd/repair/choice.h"
+#include "repair/cross_fitted_choice.h"
 
 namespace fmd::internal {
 
@@ -47,5 +48,12 @@ class TouchedLeaves {
                                          const RepairOptions& options,
                                          const IntervalOptions& intervals,
                                          const Exec& exec);
+
+// The path on the touched leaves alone, where they are too many for its matrices: steps of
+// conjugate gradients from point to point of a grid of lambdas.
+[[nodiscard]] FoldedChoice descend_leaves(const HeadProblem& touched,
+                                          const RepairOptions& options,
+                                          const IntervalOptions& intervals,
+                                          const Exec& exec);
 
 }  // namespace fmd::internal

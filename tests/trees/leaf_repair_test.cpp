@@ -4,6 +4,7 @@
 
 #include "fmd/metrics/head_scores.h"
 #include "fmd/repair/candidates.h"
+#include "fmd/unlearn/path.h"
 #include "support/close.h"
 #include "trees/leaf_problem.h"
 
@@ -44,6 +45,30 @@ TEST(LeafRepair, OnlyTouchedLeavesChangeAndTheOthersAreHeld) {
       if (other.lambda == one.lambda) {
         EXPECT_CLOSE(other.theta, one.theta, 1e-9);
       }
+  }
+}
+
+TEST(LeafRepair, ManyLeavesDescendToThePath) {
+  for (const Index outputs : {1, 3}) {
+    test::LeafProblem small(outputs);
+    small.add_folds(3);
+    const TouchedLeaves touched(small.problem, {});
+    const HeadProblem& p = touched.problem();
+    const FoldedChoice found = descend_leaves(p, by_path(Polish::off), kFew, {});
+    const std::vector<Candidate>& all = found.choice.candidates.all;
+    ASSERT_EQ(all.size(), 12U);
+    const Path path = make_path(*p.head->as_linear(), p.edit.rows, p.edit.pairs, p.theta,
+                                {.l2 = p.l2}, {});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_CLOSE(all[i].theta, path.theta(all[i].lambda), 2e-3);
+      ASSERT_EQ(found.without_fold[i].size(), 3U);
+      EXPECT_NE(found.without_fold[i][0], all[i].theta);
+    }
+    ASSERT_GE(found.choice.chosen, 0);
+    EXPECT_LT(gap(p, all[static_cast<std::size_t>(found.choice.chosen)].theta),
+              0.05 * gap(p, p.theta));
+    EXPECT_EQ(found.choice.without_fold,
+              found.without_fold[static_cast<std::size_t>(found.choice.chosen)]);
   }
 }
 

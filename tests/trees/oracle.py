@@ -471,7 +471,7 @@ class Xgboost(WithFolder):
             got = margins_of(pd.read_csv(self.folder / "p.csv").iloc[:, 2:].to_numpy())
             self.assertLess(np.nanmax(np.abs(got - two(z))), MARGIN)
             frame.assign(label=y, more=1).to_csv(self.rows, index=False)
-            run = fmd("predict", model, self.rows, *task, "-o", self.folder / "q.csv", ok=False)
+            run = fmd("predict", model, self.rows, *task, "-o", self.folder / "q.csv", "--force", ok=False)
             self.assertEqual(run.returncode, 16, run.stderr)
             self.assertIn("names no columns and reads 5;", run.stderr)
             fmd("predict", model, self.rows, *task, "--ignore", "more", "-o", self.folder / "q.csv", "--force")

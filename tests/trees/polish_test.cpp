@@ -63,6 +63,29 @@ TEST(Polish, RowsThatDoNotCountMightAsWellNotBeThere) {
                part.run(p.theta, 10, 7, {}), 1e-10);
 }
 
+TEST(Polish, SeveralStartsHaveTheBitsOfEachAlone) {
+  for (const Index outputs : {1, 3}) {
+    test::LeafProblem small(outputs, 5000);
+    small.add_folds(9);
+    const HeadProblem& p = small.problem;
+    const LeafPolish polish(small.head, p.edit.rows, p.edit.pairs, p.theta, p.l2, {});
+    std::vector<std::vector<char>> out(p.folds.size(), std::vector<char>(5000, 0));
+    std::vector<Vector> starts = {p.theta};
+    std::vector<UncountedRows> uncounted = {{}};
+    for (std::size_t k = 0; k < p.folds.size(); ++k) {
+      for (const Index row : p.folds[k]) out[k][static_cast<std::size_t>(row)] = 1;
+      uncounted.push_back({.row = out[k], .of_rows = k % 2 == 0, .sets = 1});
+      starts.emplace_back(p.theta * (1 + 0.1 * static_cast<double>(k)));
+    }
+    const std::vector<Vector> together = polish.run_all(starts, 20, 6, uncounted);
+    ASSERT_EQ(together.size(), starts.size());
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      EXPECT_EQ(together[i], polish.run(starts[i], 20, 6, uncounted[i]));
+    EXPECT_ERROR((void)polish.run_all(starts, 20, 6, {}), ErrorKind::bad_shape,
+                 "for each start");
+  }
+}
+
 TEST(Polish, OrderedLeavesEndInOrder) {
   const test::LeafProblem small;
   const HeadProblem& p = small.problem;
