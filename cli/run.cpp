@@ -1,9 +1,13 @@
 #include "cli/run.h"
 
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
 #include <new>
 #include <sstream>
+#include <unistd.h>
 
 #include <fmt/core.h>
 
@@ -11,6 +15,8 @@
 #include "cli/common.h"
 #include "fmd/core/blas.h"
 #include "fmd/core/error.h"
+#include "fmd/core/file.h"
+#include "fmd/core/output_files.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/version.h"
 
@@ -78,6 +84,14 @@ What to do
 fmd --help lists all commands, fmd COMMAND --help explains one.
 )";
 
+// Where a caller closed stdin, stdout or stderr, the next file that is opened would take
+// its place, and what is printed would go into that file. These take the places instead,
+// and refuse what is read or written.
+void occupy_standard_files() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_PATH));
+}
+
 int parse_and_run(int argc, char** argv) {
   if (argc <= 1) {
     fmt::print(stderr, "{}\n{}", kAbout, kFirstSteps);
@@ -88,6 +102,9 @@ int parse_and_run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kMainFooter);
   app.get_formatter()->column_width(34);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return safe_text(error.what()) + "\nRun with --help for more information.\n";
+  });
   for (const auto add :
        {add_demo,   add_columns, add_split, add_train,     add_predict,  add_features,
         add_audit,  add_merge,   add_pairs, add_explain,   add_debias,   add_compare,
@@ -101,7 +118,7 @@ int parse_and_run(int argc, char** argv) {
     std::ostringstream out, err;
     const int code = app.exit(error, out, err);
     print(out.str());
-    fmt::print(stderr, "{}", safe_lines(err.str()));
+    fmt::print(stderr, "{}", err.str());
     return code == 0 ? 0 : 2;
   }
   for (const CLI::App* command : app.get_subcommands()) refuse_stdout(*command);
@@ -128,9 +145,24 @@ int run_command(int argc, char** argv) {
     fmt::print(
         stderr,
         "fmd: internal error: {}\n  hint: please report this with the command line\n",
-        error.what());
+        safe_text(error.what()));
     return 99;
   }
+}
+
+int run_process(int argc, char** argv) {
+  occupy_standard_files();
+  const char* folder = std::getenv("TMPDIR");
+  serve_pipes(folder == nullptr || *folder == 0 ? "/tmp" : folder);
+  // Output files have temporary names until they are complete: on a signal they are
+  // removed, and nothing needs to be saved.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    std::signal(signal, [](int number) {
+      remove_unfinished();
+      _exit(128 + number);
+    });
+  }
+  return run_command(argc, argv);
 }
 
 }  // namespace fmd::cli

@@ -17,15 +17,21 @@ FUZZ = ROOT / "build/fuzz"
 
 
 def run_commands(arguments: list[str]) -> int:
-    """--commands [N]: the whole command on N made-up inputs."""
+    """--commands [N] [--resume]: the whole command on N made-up inputs."""
+    resume = arguments[-1:] == ["--resume"]
+    arguments = arguments[:-1] if resume else arguments
     executions = arguments[0] if arguments else "20000"
     if len(arguments) > 1 or not re.fullmatch("[1-9][0-9]*", executions):
-        sys.exit("dev: fuzz: --commands takes a number above 0")
-    status = build.build("release", ["fmd_command"])
+        sys.exit("dev: fuzz: --commands takes a number above 0, and --resume")
+    # A run that goes on has the seed of the one that was stopped.
+    how = (["--seed", "1", "--journal", str(FUZZ / "commands.journal")] if resume
+           else ["--seed", str(random.randrange(1, 1_000_000))])
+    FUZZ.mkdir(parents=True, exist_ok=True)
+    status = build.build("release", ["fmd_forked"])
     if status:
         return status
-    return fuzz_commands.main(["--fmd", str(ROOT / "build/release/fmd"), "--executions", executions,
-                               "--seed", str(random.randrange(1, 1_000_000)), "--kept", str(FUZZ / "commands")])
+    return fuzz_commands.main(["--forked", str(ROOT / "build/release/tests/fmd_forked"), "--executions", executions,
+                               *how, "--kept", str(FUZZ / "commands")])
 
 
 def read_arguments(arguments: list[str]) -> tuple[list[str], int]:

@@ -1,6 +1,7 @@
 """A few of the made-up commands of ./dev fuzz --commands: no crash, no hang, no forged line, nothing left behind."""
 
 import argparse
+import os
 import pathlib
 import sys
 import tempfile
@@ -15,5 +16,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--fmd", required=True)
     known = parser.parse_args()
+    forked = os.environ.get("FMD_FORKED") or str(pathlib.Path(known.fmd).resolve().parent / "tests/fmd_forked")
     kept = tempfile.mkdtemp(prefix="fmd-fuzz-")
-    sys.exit(fuzz_commands.main(["--fmd", known.fmd, "--executions", str(EXECUTIONS), "--kept", kept, "--jobs", "2"]))
+    sys.exit(fuzz_commands.main(["--forked", forked, "--executions", str(EXECUTIONS), "--kept", kept, "--jobs", "2"]))
