@@ -5,6 +5,7 @@
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
 #include "fmd/core/output_files.h"
+#include "fmd/core/safe_text.h"
 #include "fmd/data/datasets.h"
 #include "fmd/data/split.h"
 #include "fmd/formats/model_file.h"
@@ -172,7 +173,7 @@ int run_demo(const DemoArgs& args) {
       "undo {0}/repaired.safetensors.receipt.json -o MODEL\nnext   fmd train YOUR.csv "
       "--label COL --positive VALUE --attribute COL -o MODEL\n{1:.1f} s, no network, seed "
       "{2}\n",
-      args.folder, session.seconds(), args.common.seed);
+      safe_text(args.folder), session.seconds(), args.common.seed);
   print(out);
   return 0;
 }

@@ -36,9 +36,7 @@ int run_import(const ImportArgs& args) {
                                  {"command", "import"},
                                  {"columns", columns},
                                  {"parameters", model.theta.size()},
-                                 {"out", args.out}}
-              .dump(2) +
-          "\n");
+                                 {"out", args.out}});
   } else {
     say(fmt::format("wrote {}: {} columns, {} parameters", args.out, columns,
                     model.theta.size()));

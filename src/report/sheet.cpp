@@ -197,6 +197,18 @@ std::string page_text(const std::string& shown) {
   return out;
 }
 
+// A paragraph whose first characters, perhaps those of a name, would make it a heading, a
+// quote or an entry of a list.
+std::string paragraph(std::string text) {
+  const std::size_t digits = text.find_first_not_of("0123456789");
+  if (digits != std::string::npos && digits > 0 && digits + 1 < text.size() &&
+      (text[digits] == '.' || text[digits] == ')') && text[digits + 1] == ' ')
+    text.insert(digits, "\\");
+  else if (!text.empty() && std::string_view("#>+-=~").find(text[0]) != std::string::npos)
+    text.insert(0, "\\");
+  return text;
+}
+
 std::string row_on_page(const std::vector<SheetCell>& cells) {
   std::string out = "|";
   for (const SheetCell& cell : cells) {
@@ -210,7 +222,7 @@ std::string row_on_page(const std::vector<SheetCell>& cells) {
 
 std::string block_on_page(const SheetBlock& block) {
   if (block.columns.empty()) {
-    const std::string text = page_text(block.lead + " " + block.words);
+    const std::string text = paragraph(page_text(block.lead + " " + block.words));
     if (text.empty()) return "";
     return block.strong ? "**" + text + "**\n\n" : text + "\n\n";
   }
