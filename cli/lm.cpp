@@ -1,7 +1,6 @@
 #include "cli/lm.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -66,9 +65,7 @@ int run_lm_audit(const LmAuditArgs& args) {
 
 // The tokens of each line: ids, or with --json also the tokens and the text that they give.
 int run_lm_tokens(const LmTokensArgs& args) {
-  const std::filesystem::path path = args.model;
-  const Tokenizer tokenizer =
-      Tokenizer::open(std::filesystem::is_directory(path) ? path / "tokenizer.json" : path);
+  const Tokenizer tokenizer = Tokenizer::open(args.model);
   std::string text = read_text(args.text, Index{1} << 30);
   if (text.ends_with('\n')) text.pop_back();
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();

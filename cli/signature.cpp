@@ -3,7 +3,9 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -55,14 +57,23 @@ class KeygenPipe {
   std::array<int, 2> ends_{-1, -1};
 };
 
-std::string read_pipe(int fd) {
-  std::string text;
+// Reads both pipes to their ends, whichever is written first: a program whose stderr is
+// full would wait, and never end its stdout.
+void read_pipes(const std::array<int, 2>& fds, const std::array<std::string*, 2>& texts) {
+  std::array<pollfd, 2> open = {pollfd{fds[0], POLLIN, 0}, pollfd{fds[1], POLLIN, 0}};
   std::array<char, 4096> piece{};
-  for (;;) {
-    const ssize_t got = ::read(fd, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return text;
-    if (text.size() < kMostSaid) text.append(piece.data(), static_cast<std::size_t>(got));
+  while (open[0].fd >= 0 || open[1].fd >= 0) {
+    if (::poll(open.data(), open.size(), -1) < 0 && errno != EINTR) return;
+    for (std::size_t k = 0; k < open.size(); ++k) {
+      if (open[k].fd < 0 || open[k].revents == 0) continue;
+      const ssize_t got = ::read(open[k].fd, piece.data(), piece.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) {
+        open[k].fd = -1;  // poll() leaves it out
+      } else if (texts[k]->size() < kMostSaid) {
+        texts[k]->append(piece.data(), static_cast<std::size_t>(got));
+      }
+    }
   }
 }
 
@@ -78,10 +89,18 @@ int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// ssh-keygen with these arguments and this file as its input. stderr is read after stdout:
-// it stays far below what a pipe holds.
-KeygenRun run_keygen(const std::vector<std::string>& arguments,
-                     const std::filesystem::path& input) {
+// A file in memory with these bytes, read from its start. The caller closes it.
+int file_with(std::string_view bytes) {
+  const int fd = ::memfd_create("signed", MFD_CLOEXEC);
+  if (fd < 0 || ::write(fd, bytes.data(), bytes.size()) != std::ssize(bytes) ||
+      ::lseek(fd, 0, SEEK_SET) != 0)
+    throw Error(ErrorKind::cannot_write, "there is no room for a copy for ssh-keygen");
+  return fd;
+}
+
+// ssh-keygen with these arguments and these bytes as its input: what fmd has read itself,
+// also from a pipe.
+KeygenRun run_keygen(const std::vector<std::string>& arguments, std::string_view input) {
   std::vector<char*> argv = {const_cast<char*>(kProgram)};
   for (const std::string& argument : arguments)
     argv.push_back(const_cast<char*>(argument.c_str()));
@@ -89,13 +108,15 @@ KeygenRun run_keygen(const std::vector<std::string>& arguments,
   KeygenPipe out, said;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, input.c_str(), O_RDONLY, 0);
+  const int in = file_with(input);
+  posix_spawn_file_actions_adddup2(&actions, in, 0);
   posix_spawn_file_actions_adddup2(&actions, out.writer(), 1);
   posix_spawn_file_actions_adddup2(&actions, said.writer(), 2);
   pid_t child = 0;
   const int failed =
       ::posix_spawnp(&child, kProgram, &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  ::close(in);
   if (failed == ENOENT) no_program();
   if (failed != 0)
     throw Error(ErrorKind::unsupported, "ssh-keygen cannot be run",
@@ -103,8 +124,7 @@ KeygenRun run_keygen(const std::vector<std::string>& arguments,
   out.close_writer();
   said.close_writer();
   KeygenRun ran;
-  ran.out = read_pipe(out.reader());
-  ran.said = read_pipe(said.reader());
+  read_pipes({out.reader(), said.reader()}, {&ran.out, &ran.said});
   ran.code = wait_for(child);
   if (ran.code == 127) no_program();
   return ran;
@@ -131,13 +151,14 @@ void require_signing(const std::string& key) {
   if (!std::filesystem::is_regular_file(key))
     throw Error(ErrorKind::cannot_read, fmt::format("--sign {}: there is no such key", key),
                 "name a private key that ssh-keygen made, such as ~/.ssh/id_ed25519");
-  (void)run_keygen({"-l", "-f", key}, "/dev/null");  // throws where there is no program
+  (void)run_keygen({"-l", "-f", key}, "");  // throws where there is no program
 }
 
 void sign_file(const std::filesystem::path& file, const std::string& key, bool force) {
   OutputFiles files({.force = force});
   files.reserve(signature_of(file));
-  const KeygenRun ran = run_keygen({"-Y", "sign", "-q", "-n", kNamespace, "-f", key}, file);
+  const KeygenRun ran = run_keygen({"-Y", "sign", "-q", "-n", kNamespace, "-f", key},
+                                   FileView::open(file).text());
   if (ran.code != 0 || ran.out.find("BEGIN SSH SIGNATURE") == std::string::npos)
     throw Error(ErrorKind::bad_option,
                 fmt::format("--sign {}: ssh-keygen cannot sign with it: {}", key,
@@ -161,7 +182,7 @@ Check check_signature(const std::filesystem::path& file, const Signer& signer) {
   if (!signer.allowed.empty())
     arguments = {"-Y", "verify",       "-n", kNamespace, "-s", signature.string(),
                  "-f", signer.allowed, "-I", signer.name};
-  const KeygenRun ran = run_keygen(arguments, file);
+  const KeygenRun ran = run_keygen(arguments, FileView::open(file).text());
   if (ran.code != 0) {
     check.result = CheckResult::differs;
     check.detail =

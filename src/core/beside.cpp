@@ -30,4 +30,14 @@ fs::path beside(const fs::path& file, const std::string& name, ErrorKind kind,
   return path;
 }
 
+fs::path found_file(const fs::path& path, ErrorKind kind) {
+  std::error_code absent;
+  const fs::file_status status = fs::status(path, absent);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
+    throw Error(kind, fmt::format("{} is not a regular file", path.string()),
+                "a pipe or a device is read only where you name it: put the file itself "
+                "there");
+  return path;
+}
+
 }  // namespace fmd::internal

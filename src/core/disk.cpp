@@ -190,6 +190,10 @@ void empty(const File& file, const Path& path) {
   if (::lseek(file.fd(), 0, SEEK_SET) != 0) fail(path, errno);
 }
 
+void shorten(const File& file, const Path& path, Index size) {
+  if (repeat([&] { return ::ftruncate(file.fd(), size); }) != 0) fail(path, errno);
+}
+
 void set_mode(const File& file, const Path& path, mode_t mode) {
   announce("chmod", path);
   if (::fchmod(file.fd(), mode) != 0) fail(path, errno);

@@ -61,6 +61,8 @@ void write_at(const File& file, const Path& path, Index offset,
 // it can.
 void copy(const File& file, const Path& path, int from, Index offset, Index length);
 void empty(const File& file, const Path& path);
+// Takes away what stands behind `size`. No hook: it is what is done after a failure.
+void shorten(const File& file, const Path& path, Index size);
 void set_mode(const File& file, const Path& path, mode_t mode);
 void sync(const File& file, const Path& path);
 void sync_folder(const Path& folder);

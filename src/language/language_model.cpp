@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/beside.h"
 #include "core/index.h"
 #include "core/internal.h"
 #include "core/names.h"
@@ -141,6 +142,9 @@ void LanguageModel::State::use_native(Llama model) {
 
 void LanguageModel::State::open_folder(const LanguageModelOptions& options,
                                        const Exec& exec) {
+  for (const char* name : {"config.json", "tokenizer.json", "model.safetensors",
+                           "model.safetensors.index.json", "backbone.onnx"})
+    static_cast<void>(found_file(path / name, ErrorKind::bad_model));
   config = read_model_config(path / "config.json");
   const fs::path tokens = path / "tokenizer.json", onnx = path / "backbone.onnx";
   tokenizer = Tokenizer::open(tokens);
@@ -193,7 +197,8 @@ void LanguageModel::State::open_llama2c() {
                             "tok{}.bin is beside it",
                             path.string(), config.vocabulary),
                 "copy the tokenizer of the model beside it");
-  tokenizer = Tokenizer::open_llama2c(tokens, config.vocabulary);
+  tokenizer =
+      Tokenizer::open_llama2c(found_file(tokens, ErrorKind::bad_model), config.vocabulary);
   head.tied = config.tied;
   head.weight = config.tied ? std::move(read.embedding) : std::move(read.head);
   if (!config.tied) embedding = std::move(read.embedding);

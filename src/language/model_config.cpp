@@ -147,7 +147,7 @@ ModelConfig parse_model_config(std::string_view json, const std::string& source)
 }
 
 ModelConfig read_model_config(const std::filesystem::path& file) {
-  const FileView view = FileView::open(file);
+  const FileView view = FileView::open(file, kMostJson);
   return parse_model_config(view.text(), file.string());
 }
 

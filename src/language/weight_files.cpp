@@ -79,7 +79,7 @@ WeightFiles WeightFiles::open(const fs::path& folder) {
     files.add_shard(one, "model.safetensors");
     return files;
   }
-  const FileView view = FileView::open(index);
+  const FileView view = FileView::open(index, kMostJson);
   const auto json = parse_json(view.text(), index.string());
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object() || map->empty())

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -24,6 +26,8 @@ constexpr std::string_view kStart =
 std::string text_hash(std::string_view text) {
   return hex(sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
 }
+
+constexpr std::chrono::milliseconds kPause{20}, kPatience{10'000};
 
 struct Chain {
   std::vector<LedgerEntry> entries;
@@ -111,8 +115,27 @@ disk::File open_locked(const std::filesystem::path& path) {
     throw Error(ErrorKind::cannot_write,
                 fmt::format("{}: the ledger cannot be opened", path.string()),
                 "name a file in a folder that can be written");
-  (void)disk::lock(file, true);
-  return file;
+  // Another look holds it for a moment.
+  for (int tries = 0; tries * kPause < kPatience; ++tries) {
+    if (disk::lock(file, false)) return file;
+    std::this_thread::sleep_for(kPause);
+  }
+  throw Error(ErrorKind::cannot_write,
+              fmt::format("{}: the ledger has been locked for 10 seconds", path.string()),
+              "another program holds it: end that program and run again");
+}
+
+// Adds the line whole, or not at all: a part of a line would be damage.
+void write_line(const disk::File& file, const std::filesystem::path& path, Index size,
+                const std::string& text) {
+  try {
+    disk::write_at(file, path, size,
+                   {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    disk::sync(file, path);
+  } catch (...) {
+    disk::shorten(file, path, size);
+    throw;
+  }
 }
 
 }  // namespace
@@ -145,10 +168,7 @@ LedgerCount add_to_ledger(const std::filesystem::path& path, const LedgerEntry& 
   const FileView view = FileView::open(path);
   Chain chain = parse_ledger(path, view.text());
   const std::string line = line_text(entry, chain.entries.size() + 1, chain.last);
-  const std::string text = line + "\n";
-  disk::write_at(file, path, static_cast<Index>(view.text().size()),
-                 {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  disk::sync(file, path);
+  write_line(file, path, static_cast<Index>(view.text().size()), line + "\n");
   chain.entries.push_back(entry);
   chain.last = text_hash(line);
   return count_looks(chain, entry.set);

@@ -93,7 +93,11 @@ Receipt parse_receipt(std::string_view text, const std::filesystem::path& path) 
 
 Receipt read_receipt(const std::filesystem::path& path) {
   recover(out_of(path));
-  return parse_receipt(FileView::open(path, kMostJson).text(), path);
+  Receipt receipt = parse_receipt(FileView::open(path, kMostJson).text(), path);
+  const DebiasFiles& files = receipt.files;
+  for (const auto& file : {files.out, files.undo, files.path, files.path_tensors})
+    static_cast<void>(found_file(file, ErrorKind::bad_model));
+  return receipt;
 }
 
 std::vector<DataNote> Receipt::data() const {

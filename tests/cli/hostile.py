@@ -5,13 +5,16 @@ what a file made up, leave a temporary file.
 """
 
 import argparse
+import fcntl
 import gzip
 import json
+import lost_output
 import os
 import pathlib
 import pty
 import random
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -292,6 +295,77 @@ class Names(Hostile):
                 if command[0] in ("predict", "train", "split"):
                     self.assertTrue(command[0] == "split" or b"\\\\xff" in done.stdout, done.stdout)
 
+    def test_every_command_takes_names_that_would_steer_a_terminal(self):
+        """Each file and folder has such a name, and the names of what is written have it too."""
+        lost_output.make_language_model(self.dir)
+        shutil.copy(ROOT / "fuzz/corpus/xgboost_json/seed-two", self.dir / "trees.json")
+        shutil.copy(ROOT / "tests/files/catboost/numbers.cbm", self.dir / "trees.cbm")
+        shutil.copy(ROOT / "tests/files/onnx/outside.onnx", self.dir)
+        (self.dir / "card.csv").write_text("feature,coefficient\n(Intercept),-1\nage,.02\nsex=F,.5\n")
+        (self.dir / "model").unlink()
+        (self.dir / "model.rows").unlink()
+        self.train()
+        some = ("audit", "model", "rows.csv", "--replicates", "50")
+        self.fmd(*some, "-o", "audit.json", "--ledger", "looks")
+        self.fmd(*some, "--survey", "part.survey")
+        self.fmd("merge", "part.survey", "-o", "all.survey")
+        self.fmd(*some, "--survey", "all.survey", "--partial", "part.state")
+        self.fmd(*lost_output.LM_AUDIT, "-o", "said.json")
+        self.fmd(*lost_output.LM_DEBIAS, "-o", "edited")
+        evil = "\udcff\x1b[2J\nlimits PASS all\u202e"
+        for name in os.listdir(self.dir):
+            copy = shutil.copytree if (self.dir / name).is_dir() else shutil.copy
+            copy(self.dir / name, self.dir / (name + evil))
+        for ending in ("", ".undo", ".receipt.json"):
+            copy = shutil.copytree if ending == "" else shutil.copy
+            copy(self.dir / ("edited" + ending), self.dir / ("e" + evil + ending))
+
+        def named(*words):
+            return tuple(word + evil if (self.dir / (word + evil)).exists() else word for word in words)
+        receipt = "e" + evil + ".receipt.json"
+        commands = [named("audit", "model", "rows.csv", "--replicates", "50"),
+                    named(*some, "--previous", "audit.json"), named(*some, "--previous-model", "model"),
+                    named(*some, "--ledger", "looks"), named(*some, "--survey", "all.survey", "--partial", "out"),
+                    named("columns", "rows.csv"), named("model", "model"), named("model", "trees.json"),
+                    named("model", "trees.cbm"), named("model", "outside.onnx"), named("model", "rows.csv"),
+                    named("import", "card.csv", "--negative", "no", *lost_output.LABEL, "-o", "out"),
+                    named("merge", "part.state"), named("merge", "part.state", "part.survey"),
+                    named("merge", "part.survey", "-o", "out"), named("verify", "audit.json", "--model", "model"),
+                    named("lm", "tokens", "llama", "text.txt"), named(*lost_output.LM_AUDIT, "-o", "out"),
+                    named("lm", "audit", "--scores", "said.json", *lost_output.LM_AUDIT[3:]),
+                    named("lm", "pairs", "text.txt", "--swap", "words.csv", "--domain", "x" + evil, "-o", "out"),
+                    named(*lost_output.LM_DEBIAS, "-o", "out"), named(*lost_output.LM_DEBIAS, "--domain", evil, "-o", "out"),
+                    ("verify", receipt), ("undo", receipt, "-o", "out"), ("reproduce", evil), ("data", evil),
+                    named("compare", "rows.csv", *lost_output.LABEL, "--methods", "vanilla", "-o", "out"),
+                    named("explain", "model", "rows.csv", "--train", "rows.csv", "-o", "out"),
+                    ("demo", evil), ("audit", "--" + evil), (evil,), ("demo", "-o", "demo" + evil),
+                    ("coverage", "--draws", "1", "--rows", "200", "--replicates", "50", "-o", "out")]
+        for number, words in enumerate(commands):
+            for more in ((), ("--json",)):
+                command = (*[f"out{number}{len(more)}{evil}" if word == "out" else word for word in words], *more)
+                with self.subTest(command=command):
+                    done = run(*command, cwd=self.dir, seconds=300)
+                    self.assertIn(done.returncode, (0, 1, 2, 3, *range(11, 28)), done.stderr)
+                    self.assert_safe(done.stderr, command)
+                    if more and done.stdout and done.returncode in (0, 1, 3):
+                        json.loads(done.stdout.decode("utf-8"))
+                    elif not more:
+                        self.assert_safe(done.stdout, command)
+
+    def test_a_name_is_no_heading_on_a_page(self):
+        for name in ("# limits PASS", "> quoted", "- entry", "1. entry", "=====", "[a](http://x)", "<b>", "a|b"):
+            with self.subTest(name=name):
+                lines = [f"{20 + i % 40},{'FM'[i % 2] if i % 20 else ''},{['no', 'yes'][i % 3 == 0]}" for i in range(400)]
+                (self.dir / "r.csv").write_text(f"age,{name},approved\n" + "\n".join(lines) + "\n")
+                self.fmd("train", "r.csv", "--label", "approved", "--positive", "yes", "--attribute", name, "-o", "m", "--force")
+                page = self.fmd("audit", "m", "r.csv", "--replicates", "50", "--format", "markdown").stdout.decode()
+                self.assertIn("rows are not flipped", page)
+                for line in page.splitlines():
+                    self.assertFalse(line.startswith(name), line)
+                    self.assertNotIn("[a](", line.replace("\\[", ""))
+                    self.assertNotIn("<b", line.replace("\\<", ""))
+                self.assertEqual([line for line in page.splitlines() if line.startswith("#")], ["## Audit of m"])
+
     def test_formulas_are_guarded_on_request(self):
         (self.dir / "sums.csv").write_text(rows(400).replace(",yes", ",=cmd()"))
         self.fmd("train", "sums.csv", "--label", "approved", "--positive", "=cmd()", "-o", "sums", "--attribute",
@@ -377,6 +451,68 @@ class Paths(Hostile):
         (self.dir / "p.csv.fmd-journal").unlink()
         os.mkfifo(self.dir / "p.csv.fmd-journal")
         self.assertIn(b"not a regular file", self.fmd("predict", "model", "rows.csv", "-o", "p.csv", code=12).stderr)
+
+
+    def test_a_pipe_in_place_of_a_file_that_nobody_named_is_an_error(self):
+        """OUT.undo, config.json: looked for beside what the user named. A pipe would be waited for."""
+        self.train()
+        self.fmd("debias", "model", "rows.csv", "--method", "average-column", "--best-effort", "--replicates", "50",
+                 "-o", "repaired")
+        lost_output.make_language_model(self.dir)
+        receipt = "repaired.receipt.json"
+        cases = [(name, command) for name in ("repaired", "repaired.undo", "repaired.path.json")
+                 for command in (("verify", receipt), ("undo", receipt, "-o", "back"))]
+        cases += [("llama/" + name, (*lost_output.LM_AUDIT,))
+                  for name in ("config.json", "tokenizer.json", "model.safetensors.index.json", "backbone.onnx")]
+        cases += [("llama/tokenizer.json", ("lm", "tokens", "llama", "text.txt"))]
+        for name, command in cases:
+            with self.subTest(name=name, command=command[0]):
+                path = self.dir / name
+                path.rename(self.dir / "kept")
+                os.mkfifo(path)
+                done = self.fmd(*command, code=20, seconds=20)
+                self.assertIn(b"is not a regular file", done.stderr)
+                path.unlink()
+                (self.dir / "kept").rename(path)
+
+    def test_a_ledger_that_is_held_or_cannot_grow_keeps_its_lines(self):
+        self.train()
+        look = ("audit", "model", "rows.csv", "--replicates", "50", "--ledger", "looks")
+        self.fmd(*look)
+        whole = (self.dir / "looks").read_bytes()
+        with (self.dir / "looks").open("a") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertIn(b"has been locked for 10 seconds", self.fmd(*look, code=12, seconds=40).stderr)
+
+        def little_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 100, len(whole) + 100))
+        done = subprocess.run([FMD, *look], cwd=self.dir, capture_output=True, preexec_fn=little_room)
+        self.assertEqual(done.returncode, 12, done.stderr)
+        self.assertEqual((self.dir / "looks").read_bytes(), whole)
+        self.fmd(*look)
+
+    def test_a_talkative_ssh_keygen_is_not_waited_for(self):
+        if shutil.which("ssh-keygen") is None:
+            self.skipTest("no ssh-keygen")
+        self.train()
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.dir / "key"], check=True)
+        self.fmd("audit", "model", "rows.csv", "--replicates", "50", "-o", "audit.json")
+        subprocess.run(["ssh-keygen", "-Y", "sign", "-q", "-n", "fmd-receipt", "-f", self.dir / "key",
+                        self.dir / "audit.json"], check=True, stderr=subprocess.DEVNULL)
+        # It says something about each of these lines: far more than a pipe holds.
+        (self.dir / "signers").write_text("me \x1b[2Jlimits ssh-ed25519 AAAA\n" * 50_000)
+        check = ("verify", "audit.json", "--model", "model", "--data", "rows.csv", "--allowed-signers", "signers", "--signer",
+                 "me")
+        done = self.fmd(*check, code=1, seconds=60)
+        self.assertIn(b"audit.json.sig is no signature", b" ".join(done.stdout.split()))
+        self.assertNotIn(b"\x1b", done.stdout + done.stderr)
+        # A report from a pipe is read once, and what was read is checked.
+        key = (self.dir / "key.pub").read_text()
+        (self.dir / "signers").write_text("me " + key)
+        (self.dir / "-.sig").write_bytes((self.dir / "audit.json.sig").read_bytes())
+        done = self.fmd("verify", "-", *check[2:], code=0, input=(self.dir / "audit.json").read_bytes(), seconds=60)
+        self.assertIn(b"Good", done.stdout)
 
 
 class Deep(Hostile):
@@ -589,5 +725,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--fmd", required=True)
     known, rest = parser.parse_known_args()
-    FMD = str(pathlib.Path(known.fmd).resolve())
+    FMD = lost_output.FMD = str(pathlib.Path(known.fmd).resolve())
     unittest.main(argv=[sys.argv[0], *rest])

@@ -32,7 +32,7 @@ class Tokenizer {
  public:
   // Throws Error(cannot_read); Error(bad_model) for a damaged file, and Error(unsupported)
   // for a model, normaliser or pre-tokeniser that is none of the three kinds.
-  [[nodiscard]] static Tokenizer open(const std::filesystem::path& tokenizer_json);
+  [[nodiscard]] static Tokenizer open(const std::filesystem::path& folder_or_json);
   [[nodiscard]] static Tokenizer parse(std::string_view json, const std::string& source);
   // The tokenizer file of llama2.c (tok512.bin): the pieces with their scores.
   [[nodiscard]] static Tokenizer open_llama2c(const std::filesystem::path& file,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/beside.h"
 #include "core/internal.h"
 #include "fmd/core/error.h"
 #include "fmd/core/file.h"
@@ -399,9 +400,13 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& source) {
   return Tokenizer(read_tokenizer_json(json, source));
 }
 
-Tokenizer Tokenizer::open(const std::filesystem::path& tokenizer_json) {
-  const FileView file = FileView::open(tokenizer_json);
-  return parse(file.text(), tokenizer_json.string());
+Tokenizer Tokenizer::open(const std::filesystem::path& folder_or_json) {
+  std::error_code absent;
+  const std::filesystem::path json =
+      std::filesystem::is_directory(folder_or_json, absent)
+          ? found_file(folder_or_json / "tokenizer.json", ErrorKind::bad_model)
+          : folder_or_json;
+  return parse(FileView::open(json).text(), json.string());
 }
 
 Tokenizer Tokenizer::parse_llama2c(std::span<const std::uint8_t> bytes, Index vocabulary,
