@@ -68,6 +68,17 @@ void require_trainable(const Encoder& encoder, const Table& table, const Task& t
       fmt::format("leave it out with --ignore {}, or join categories", widest->name));
 }
 
+// Who takes a column of names for the label should not wait without a word.
+void note_many_classes(const Table& table, const Task& task, Index features, Index outputs,
+                       const Exec& exec) {
+  constexpr Index kManyClasses = 100, kManyAnswers = 5'000'000;
+  if (outputs < kManyClasses || table.rows() * outputs < kManyAnswers) return;
+  exec.note(fmt::format(
+      "the label \"{}\" has {} classes, so {} parameters are trained: each "
+      "pass computes {} x {} answers, and training takes some hundred passes",
+      task.label, task.classes.size(), features * outputs, table.rows(), outputs));
+}
+
 // A model without its head, and the rows to train the head on.
 struct Start {
   Model model;
@@ -101,6 +112,7 @@ Start start_model(const Table& table, Task task, const Exec& exec) {
   start.model.backbone = std::make_shared<EncoderBackbone>(encoder);
   start.outputs = task.binary() ? 1 : static_cast<Index>(task.classes.size());
   require_trainable(encoder, table, task, start.model.backbone->cols(), start.outputs);
+  note_many_classes(table, task, start.model.backbone->cols() + 1, start.outputs, exec);
   start.X = start.model.backbone->features(table, {}, exec);
   start.weight = row_weights(table, task.weight);
   start.model.task = std::move(task);
