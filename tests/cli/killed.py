@@ -7,6 +7,7 @@ changes the disk, for N = 1, 2, ... until a run comes to its end.
 import argparse
 import hashlib
 import json
+import lost_output
 import os
 import pathlib
 import shutil
@@ -182,7 +183,22 @@ class Killed(unittest.TestCase):
     def test_other_commands(self):
         self.debias_once()
         made = self.files()
+        (self.dir / "card.csv").write_text("feature,coefficient\n(Intercept),-1\nage,.02\nsex=F,.5\n")
+        lost_output.make_language_model(self.dir)
+        self.fmd("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1", "--survey", "part.survey")
+        some = ("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1")
         commands = {
+            "import": ("import", "card.csv", "--label", "approved", "--positive", "yes", "--negative", "no", "-o", "w/a"),
+            "merge": ("merge", "part.survey", "-o", "w/a"),
+            "survey": (*some, "--survey", "w/a"),
+            "partial": (*some, "--survey", "part.survey", "--partial", "w/a"),
+            "lm pairs": ("lm", "pairs", "text.txt", "--swap", "words.csv", "-o", "w/a"),
+            "lm audit": ("lm", "audit", "llama", "--stereoset", "stereoset.json", "--replicates", "20", "--threads", "1",
+                         "-o", "w/a"),
+            "compare": ("compare", "rows.csv", "--label", "approved", "--attribute", "sex", "--methods",
+                        "vanilla,tempered", "--threads", "1", "--split-out", "w/b", "-o", "w/a"),
+            "explain": ("explain", "model", "rows.csv", "--train", "rows.csv", "--threads", "1", "--spill", "-o", "w/a"),
+            "coverage": ("coverage", "--draws", "1", "--rows", "200", "--replicates", "50", "--threads", "1", "-o", "w/a"),
             "train": ("train", "rows.csv", "--label", "approved", "--threads", "1", "-o", "w/a"),
             "features": ("features", "model", "rows.csv", "--threads", "1", "-o", "w/a"),
             "predict": ("predict", "model", "rows.csv", "--threads", "1", "-o", "w/a"),

@@ -3,11 +3,14 @@
 import argparse
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FMD = ""
 TABLE = "age,sex,job,approved\n" + "".join(
     f"{20 + i % 40},{'FM'[i % 2]},{['cook', 'clerk', 'baker'][i % 3]},{['no', 'yes'][(i * 7 + i // 5) % 3 == 0]}\n"
@@ -17,7 +20,10 @@ SCORES = ("audit", "--scores", "scores.csv", "--label", "approved", "--positive"
           "--replicates", "50")
 DEBIAS = ("debias", "model", "rows.csv", "--attribute", "sex", "--best-effort", "--points", "2", "--replicates",
           "50", "--force", "-o", "out")
-# Each command in each form that prints to stdout.
+LABEL = ("--label", "approved", "--positive", "yes", "--attribute", "sex")
+LM_DEBIAS = ("lm", "debias", "llama", "--pairs", "sides.csv", "--text", "text.txt", "--replicates", "100", "--folds", "2")
+LM_AUDIT = ("lm", "audit", "llama", "--stereoset", "stereoset.json", "--replicates", "20")
+# Each command in each form that prints to stdout. {} is another number each time.
 COMMANDS = [
     ("--version",), ("--help",), ("audit", "--help"),
     ("predict", "model", "rows.csv"), ("predict", "model", "rows.csv", "-o", "p.csv", "--force", "--json"),
@@ -35,11 +41,52 @@ COMMANDS = [
     ("pairs", "rows.csv", "--flip", "sex", "-o", "pairs.csv", "--force", "--json"),
     ("features", "model", "rows.csv", "-o", "x.features", "--force", "--json"),
     ("data",), ("data", "--json"), ("doctor",), ("doctor", "--json"), ("reproduce", "--help"),
+    ("reproduce", "toy", "--draw", "-o", "results"), ("reproduce", "toy", "--draw", "-o", "results", "--json"),
+    ("demo", "-o", "demo"), ("demo", "-o", "demo", "--json"), ("columns", "rows.csv"), ("columns", "rows.csv", "--json"),
+    ("model", "model"), ("model", "model", "--json"), ("model", "trees.json"), ("model", "trees.json", "--json"),
+    ("import", "card.csv", "--negative", "no", *LABEL, "-o", "card", "--force", "--json"),
+    ("merge", "part.state"), ("merge", "part.state", "--json"), ("merge", "part.state", "-o", "merged.json", "--force"),
+    (*AUDIT, "--metrics", "all"), (*AUDIT, "--round", "5"), (*AUDIT, "--ledger", "looks"), (*AUDIT, "--scan", "--json"),
+    (*AUDIT, "-o", "audit.json", "--force"), ("verify", "old.json"), ("verify", "old.json", "--json"),
+    ("coverage", "--draws", "1", "--rows", "200", "--replicates", "50"),
+    ("coverage", "--draws", "1", "--rows", "200", "--replicates", "50", "--json"),
+    ("compare", "rows.csv", *LABEL, "--methods", "vanilla,tempered", "--json"),
+    ("lm", "--help"), ("lm", "tokens", "llama", "text.txt"), ("lm", "tokens", "llama", "text.txt", "--json"),
+    LM_AUDIT, (*LM_AUDIT, "--json"), ("lm", "audit", "--scores", "said.json", *LM_AUDIT[3:]),
+    ("lm", "pairs", "text.txt", "--swap", "words.csv", "-o", "-"),
+    ("lm", "pairs", "text.txt", "--swap", "words.csv", "-o", "made.csv", "--force", "--json"),
+    (*LM_DEBIAS, "-o", "edited{}"), (*LM_DEBIAS, "-o", "edited{}", "--json"),
+    ("verify", "edited.receipt.json"), ("undo", "edited.receipt.json", "-o", "original{}", "--json"),
+    *[(*command, "-o", "-") for command in (("predict", "model", "rows.csv"), ("features", "model", "rows.csv"),
+                                            ("undo", "repaired.receipt.json"), ("pairs", "rows.csv", "--flip", "sex"))],
 ]
+# A command that prints to stdout, in any form.
+ALL = {command[:2] if command[0] == "lm" else command[:1] for command in COMMANDS}
+
+
+def make_language_model(folder):
+    """A tiny language model, and what it is asked."""
+    files = ROOT / "tests/files/lm"
+    shutil.copytree(files / "llama", folder / "llama")
+    shutil.copy(files / "stereoset.json", folder)
+    (folder / "text.txt").write_text("".join(f"{a} {b} in the {c}\n" for a in ("They talk", "We walk", "You sit")
+                                             for b in ("often", "today") for c in ("house", "north", "morning")) +
+                                     "the mother was gentle\n")
+    (folder / "words.csv").write_text("female,male\nshe,he\nmother,father\n")
+    (folder / "sides.csv").write_text("stereotype,anti_stereotype,unrelated,domain,target\n" + "".join(
+        f"the {who} was {a},the {who} was {b},the {who} was {c},gender,{who}\n" for who, a, b, c in (
+            ("mother", "gentle", "strong", "wide"), ("father", "strong", "gentle", "wide"),
+            ("sister", "kind", "hard", "flat"))))
 
 
 def run(command, cwd, **how):
-    return subprocess.run([FMD, *command], cwd=cwd, stderr=subprocess.PIPE, text=True, timeout=120, **how)
+    run.number += 1
+    command = [word.format(run.number) if word.endswith("{}") else word for word in command]
+    how.setdefault("text", True)
+    return subprocess.run([FMD, *command], cwd=cwd, stderr=subprocess.PIPE, timeout=300, **how)
+
+
+run.number = 0
 
 
 class LostOutput(unittest.TestCase):
@@ -49,14 +96,23 @@ class LostOutput(unittest.TestCase):
         cls.addClassCleanup(cls.holder.cleanup)
         cls.dir = pathlib.Path(cls.holder.name)
         (cls.dir / "rows.csv").write_text(TABLE)
+        shutil.copy(ROOT / "fuzz/corpus/xgboost_json/seed-two", cls.dir / "trees.json")
+        (cls.dir / "results").mkdir()
+        shutil.copy(ROOT / "docs/results/toy.json", cls.dir / "results")
+        (cls.dir / "card.csv").write_text("feature,coefficient\n(Intercept),-1\nage,.02\nsex=F,.5\n")
+        make_language_model(cls.dir)
         for command in (("train", "rows.csv", "--label", "approved", "--positive", "yes", "--attribute", "sex",
                          "-o", "model"),
                         ("predict", "model", "rows.csv", "-o", "p.csv"),
+                        (*AUDIT, "-o", "old.json"), (*AUDIT, "--survey", "part.survey"),
+                        ("merge", "part.survey", "-o", "all.survey"),
+                        (*AUDIT, "--survey", "all.survey", "--partial", "part.state"),
+                        (*LM_AUDIT, "-o", "said.json"), (*LM_DEBIAS, "-o", "edited"),
                         ("debias", "model", "rows.csv", "--attribute", "sex", "--method", "average-column",
                          "--best-effort", "--replicates", "50", "-o", "repaired")):
             made = run(command, cls.dir, stdout=subprocess.PIPE)
-            if made.returncode != 0:
-                raise AssertionError(made.stderr)
+            if made.returncode not in (0, 3):
+                raise AssertionError((command, made.stderr))
         rows = (cls.dir / "rows.csv").read_text().splitlines()
         scores = (cls.dir / "p.csv").read_text().splitlines()
         place = scores[0].split(",").index("p_yes")
@@ -66,9 +122,18 @@ class LostOutput(unittest.TestCase):
 
     def prints(self, command):
         """The exit code of the command where nothing is in its way; it must print something."""
-        done = run(command, self.dir, stdout=subprocess.PIPE)
-        self.assertTrue(done.stdout, f"{command} prints nothing: the test shows nothing")
+        done = run(command, self.dir, stdout=subprocess.PIPE, text=False)
+        self.assertTrue(done.stdout, f"{command} prints nothing: the test shows nothing: {done.stderr}")
         self.assertIn(done.returncode, (0, 1, 3), f"{command}: {done.stderr}")
+
+    def test_every_command_is_here(self):
+        def named(*words):
+            told = run((*words, "--help"), self.dir, stdout=subprocess.PIPE).stdout
+            return re.findall(r"^  ([a-z]+)  +[A-Z]", told.split("Subcommands:")[1], re.MULTILINE)
+        wanted = {(name,) for name in named() if name != "lm"} | {("lm", name) for name in named("lm")}
+        quiet = {("split",), ("train",), ("undo",), ("features",)}  # with --json they are here, too
+        self.assertEqual(wanted - ALL, set())
+        self.assertLess(quiet, ALL)
 
     def test_a_full_stdout_is_an_error(self):
         for command in COMMANDS:

@@ -33,6 +33,12 @@ WRITERS = {
     "pairs": ("pairs", "rows.csv", "--flip", "sex", "--force", "-o", "w/a"),
     "audit": ("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1", "--force", "-o", "w/a"),
     "undo": ("undo", "w/out.receipt.json", "--force", "-o", "w/a"),
+    "import": ("import", "card.csv", "--label", "approved", "--positive", "yes", "--negative", "no", "--force", "-o", "w/a"),
+    "survey": ("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1", "--survey", "w/a", "--force"),
+    "merge": ("merge", "part.survey", "--force", "-o", "w/a"),
+    "lm pairs": ("lm", "pairs", "text.txt", "--swap", "words.csv", "--force", "-o", "w/a"),
+    "coverage": ("coverage", "--draws", "1", "--rows", "200", "--replicates", "50", "--threads", "1", "--force", "-o", "w/a"),
+    "ledger": ("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1", "--ledger", "w/looks"),
     "split": ("split", "rows.csv", "--parts", "a=.5,b=.5", "--force", "-o", "w"),
 }
 
@@ -54,6 +60,11 @@ class Base(unittest.TestCase):
         self.fmd("train", "rows.csv", "--label", "approved", "--positive", "yes", "--attribute", "sex",
                  "-o", "model", "--threads", "1")
         self.fmd(*DEBIAS, "--method", "average-column")
+        (self.dir / "card.csv").write_text("feature,coefficient\n(Intercept),-1\nage,.02\nsex=F,.5\n")
+        (self.dir / "text.txt").write_text("she is here\nhe is there\n")
+        (self.dir / "words.csv").write_text("female,male\nshe,he\n")
+        self.fmd("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1", "--survey", "part.survey")
+        self.fmd("audit", "model", "rows.csv", "--replicates", "50", "--ledger", "w/looks")
 
     def start(self, *command, **how):
         return subprocess.run([*map(str, command)], cwd=self.dir, capture_output=True, text=True, timeout=60, **how)
