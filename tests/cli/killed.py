@@ -195,8 +195,6 @@ class Killed(unittest.TestCase):
             "lm pairs": ("lm", "pairs", "text.txt", "--swap", "words.csv", "-o", "w/a"),
             "lm audit": ("lm", "audit", "llama", "--stereoset", "stereoset.json", "--replicates", "20", "--threads", "1",
                          "-o", "w/a"),
-            "compare": ("compare", "rows.csv", "--label", "approved", "--attribute", "sex", "--methods",
-                        "vanilla,tempered", "--threads", "1", "--split-out", "w/b", "-o", "w/a"),
             "explain": ("explain", "model", "rows.csv", "--train", "rows.csv", "--threads", "1", "--spill", "-o", "w/a"),
             "coverage": ("coverage", "--draws", "1", "--rows", "200", "--replicates", "50", "--threads", "1", "-o", "w/a"),
             "train": ("train", "rows.csv", "--label", "approved", "--threads", "1", "-o", "w/a"),

@@ -37,7 +37,6 @@ WRITERS = {
     "survey": ("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1", "--survey", "w/a", "--force"),
     "merge": ("merge", "part.survey", "--force", "-o", "w/a"),
     "lm pairs": ("lm", "pairs", "text.txt", "--swap", "words.csv", "--force", "-o", "w/a"),
-    "coverage": ("coverage", "--draws", "1", "--rows", "200", "--replicates", "50", "--threads", "1", "--force", "-o", "w/a"),
     "ledger": ("audit", "model", "rows.csv", "--replicates", "50", "--threads", "1", "--ledger", "w/looks"),
     "split": ("split", "rows.csv", "--parts", "a=.5,b=.5", "--force", "-o", "w"),
 }
