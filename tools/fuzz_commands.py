@@ -95,6 +95,8 @@ COMMANDS = [
     ["lm", "audit", "--scores", "SAID", "--stereoset", "STEREO", "--replicates", "20"],
     ["lm", "pairs", "TEXT", "--swap", "WORDS", "-o", "OUT"],
     ["lm", "debias", "llama", "--pairs", "PAIRS", "--text", "TEXT", "--replicates", "100", "--folds", "2", "-o", "OUT"],
+    ["lm", "explain", "llama", "--pairs", "PAIRS", "--text", "TEXT"],
+    ["lm", "explain", "llama", "--pairs", "STEREO", "--text", "TEXT", "-o", "OUT", "--json"],
     ["verify", "EDITED"], ["undo", "EDITED", "-o", "OUT"],
     ["data", "DATA"],
 ]

@@ -20,8 +20,8 @@ namespace fmd::internal {
                                            const std::string& name, ErrorKind kind,
                                            const std::string& hint);
 
-// A file that the user did not name, but that is looked for beside one, or in a folder, that
-// he did: OUT.undo, config.json. The path itself. Throws Error(kind) where a pipe or a
+// A file that the user did not name, but that is looked for beside one, or in a folder,
+// that he did: OUT.undo, config.json. The path itself. Throws Error(kind) where a pipe or a
 // device stands there: reading would wait for ever. A file that is absent passes.
 [[nodiscard]] std::filesystem::path found_file(const std::filesystem::path& path,
                                                ErrorKind kind);

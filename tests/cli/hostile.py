@@ -335,6 +335,8 @@ class Names(Hostile):
                     named("lm", "audit", "--scores", "said.json", *lost_output.LM_AUDIT[3:]),
                     named("lm", "pairs", "text.txt", "--swap", "words.csv", "--domain", "x" + evil, "-o", "out"),
                     named(*lost_output.LM_DEBIAS, "-o", "out"), named(*lost_output.LM_DEBIAS, "--domain", evil, "-o", "out"),
+                    named(*lost_output.LM_EXPLAIN, "-o", "out"),
+                    named("lm", "train", "llama", "--text", "rows.csv", "--swap", "words.csv", "-o", "out"),
                     ("verify", receipt), ("undo", receipt, "-o", "out"), ("reproduce", evil), ("data", evil),
                     named("compare", "rows.csv", *lost_output.LABEL, "--methods", "vanilla", "-o", "out"),
                     named("explain", "model", "rows.csv", "--train", "rows.csv", "-o", "out"),

@@ -22,6 +22,7 @@ DEBIAS = ("debias", "model", "rows.csv", "--attribute", "sex", "--best-effort", 
           "50", "--force", "-o", "out")
 LABEL = ("--label", "approved", "--positive", "yes", "--attribute", "sex")
 LM_DEBIAS = ("lm", "debias", "llama", "--pairs", "sides.csv", "--text", "text.txt", "--replicates", "100", "--folds", "2")
+LM_EXPLAIN = ("lm", "explain", "llama", "--pairs", "sides.csv", "--text", "text.txt")
 LM_AUDIT = ("lm", "audit", "llama", "--stereoset", "stereoset.json", "--replicates", "20")
 # Each command in each form that prints to stdout. {} is another number each time.
 COMMANDS = [
@@ -55,6 +56,7 @@ COMMANDS = [
     LM_AUDIT, (*LM_AUDIT, "--json"), ("lm", "audit", "--scores", "said.json", *LM_AUDIT[3:]),
     ("lm", "pairs", "text.txt", "--swap", "words.csv", "-o", "-"),
     ("lm", "pairs", "text.txt", "--swap", "words.csv", "-o", "made.csv", "--force", "--json"),
+    LM_EXPLAIN, (*LM_EXPLAIN, "--json"), (*LM_EXPLAIN, "-o", "-"), ("lm", "train", "--help"),
     (*LM_DEBIAS, "-o", "edited{}"), (*LM_DEBIAS, "-o", "edited{}", "--json"),
     ("verify", "edited.receipt.json"), ("undo", "edited.receipt.json", "-o", "original{}", "--json"),
     *[(*command, "-o", "-") for command in (("predict", "model", "rows.csv"), ("features", "model", "rows.csv"),
