@@ -193,6 +193,7 @@ namespace {
 
 constexpr Index kInMemory = Index{64} << 20;
 constexpr Index kPiece = Index{1} << 22;
+constexpr Index kCopied = Index{1} << 18;  // stays in the cache from reading to writing
 
 // A copy without a name in the file's folder or in /tmp; not open where there is no room.
 disk::File copy_of(const InputFile& file) {
@@ -201,7 +202,7 @@ disk::File copy_of(const InputFile& file) {
       disk::File copy = disk::create_private(folder.empty() ? "." : folder);
       Bytes piece;
       for (Index at = 0; at < file.size(); at += std::ssize(piece)) {
-        piece.resize(static_cast<std::size_t>(std::min(kPiece, file.size() - at)));
+        piece.resize(static_cast<std::size_t>(std::min(kCopied, file.size() - at)));
         file.read(at, piece);
         disk::write(copy, folder / "copy of a large file", piece);
       }
