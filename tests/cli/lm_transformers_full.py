@@ -1,6 +1,7 @@
 """A folder that fmd lm debias wrote, loaded by transformers: its logits are those of W (I + M)."""
 
 import argparse
+import json
 import pathlib
 import subprocess
 import sys
@@ -61,6 +62,40 @@ class Loaded(unittest.TestCase):
         for kind in ("bert", "distilbert", "roberta"):
             with self.subTest(kind=kind):
                 self.check(kind, transformers.AutoModelForMaskedLM)
+
+
+class Trained(unittest.TestCase):
+    def test_llama_learns_as_in_transformers(self):
+        """The losses of fmd lm train, and its weights, against AdamW on the same sequences."""
+        with tempfile.TemporaryDirectory() as name:
+            work = pathlib.Path(name)
+            line = "They talk often in the tall house"
+            (work / "text.txt").write_text(60 * f"{line}\n")  # one line: their order does not matter
+            done = subprocess.run([FMD, "lm", "train", FILES / "llama", "--text", work / "text.txt", "--tokens", "128", "--length",
+                                   "16", "--batch", "2", "--rate", ".005", "--threads", "1", "--json", "-o", work / "out"],
+                                  capture_output=True, text=True)
+            if done.returncode == 26:
+                self.skipTest("the plug-in of PyTorch is not there")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            model = transformers.AutoModelForCausalLM.from_pretrained(FILES / "llama", dtype=torch.float32).train()
+            tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(FILES / "llama/tokenizer.json"))
+            ids = [0, *tokenizer.encode(line, add_special_tokens=False)]
+            rows = torch.tensor((60 * ids)[:128]).view(-1, 16)
+            optimizer = torch.optim.AdamW(model.parameters(), lr=.005, weight_decay=0)
+            losses = []
+            for step in range(4):
+                optimizer.param_groups[0]["lr"] = .005 * (4 - step) / 4
+                optimizer.zero_grad()
+                loss = sum(torch.nn.functional.cross_entropy(model(row[None]).logits[0, :-1], row[1:]) / 2
+                           for row in rows[2 * step:2 * step + 2])
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            for have, want in zip(json.loads(done.stdout)["losses"], losses, strict=True):
+                self.assertAlmostEqual(have, want, delta=1e-5)
+            new = transformers.AutoModelForCausalLM.from_pretrained(work / "out", dtype=torch.float32)
+            for a, b in zip(model.parameters(), new.parameters(), strict=True):
+                self.assertLess(float((a - b).abs().max()), 1e-4)
 
 
 if __name__ == "__main__":
