@@ -8,7 +8,7 @@ train a model of 300 trees with the library's own defaults, others are DATA of
 and answers the unseen rows and their flips: no figure comes from fmd. One thread; times are CPU
 seconds, those of fmd of the whole command, those of training without reading the table.
 
-Every split is kept in FOLDER/trees.cache, by fmd's version, so the study can be stopped and goes on
+Every split is kept in FOLDER/trees.cache and trees.json, by fmd's version, so the study can be stopped and goes on
 where it was. The environment variable FMD_DATA names the folder of the data sets. Exit status 77: a
 package is missing.
 """
@@ -86,6 +86,7 @@ class Study:
     def __init__(self, args):
         self.args = args
         self.trees = 20 if args.quick else 300
+        self.stem = "trees.quick" if args.quick else "trees"
         self.work = pathlib.Path(args.out) / "trees.cache"
         self.work.mkdir(parents=True, exist_ok=True)
         self.version = subprocess.run([args.fmd, "--version"], capture_output=True, text=True).stdout.strip()
@@ -95,10 +96,17 @@ class Study:
         if self.log.exists() and not args.fresh:
             for line in self.log.read_text().splitlines():
                 run = json.loads(line)
-                if run["fmd"] == self.version:
-                    self.done[tuple(run["key"])] = run
+                self.keep(run)
         elif self.log.exists():
             self.log.unlink()
+        finished = pathlib.Path(args.out) / f"{self.stem}.json"
+        if finished.exists() and not args.fresh:
+            for run in json.loads(finished.read_text()):
+                self.keep(run)
+
+    def keep(self, run):
+        if run["fmd"] == self.version:
+            self.done[tuple(run["key"])] = run
 
     def fmd(self, *words, codes=(0,)):
         before = os.times()
@@ -304,13 +312,18 @@ def page(study, folder):
              "Fairlearn and OxonFair need the attribute when they answer, and a decision that changes with it counts 1 in their",
              "flip gap: none of them can reach the gap of a repair. So they stand here at the gap that they have.", "",
              f"{study.version}; XGBoost {xgb.__version__}; LightGBM {lgb.__version__}; {machine()}; one thread.", ""]
+    fewest = min((sum(key[:2] == (name, library) for key in study.done)
+                  for name in TABLES for library in ("xgboost", "lightgbm")), default=0)
+    if fewest < 10 and not study.args.quick:
+        lines += ["**Some tables have fewer than ten splits yet: nothing is shown by so few.** The same command goes on with "
+                  "those that are missing.", ""]
     for name in TABLES:
         for library in ("xgboost", "lightgbm"):
             runs = [run["figures"] for key, run in sorted(study.done.items()) if key[:2] == (name, library)]
             if not runs:
                 continue
             title = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}[library]
-            lines += [f"## {TITLES[name]}, {title}, {len(runs)} splits", "",
+            lines += [f"## {TITLES[name]}, {title}, {len(runs)} split{'s' if len(runs) > 1 else ''}", "",
                       "| | accuracy % | points against retraining | flip gap, mean | flip gap, worst split | parity | CPU s |",
                       "|---|---|---|---|---|---|---|"]
             for method, words in METHODS.items():
@@ -334,9 +347,8 @@ def page(study, folder):
                              f"{polished} of {len(own)} choices were polished.")
             lines.append("")
     text = "\n".join(lines).replace("0e+00", "0")
-    stem = "trees.quick" if study.args.quick else "trees"
-    (folder / f"{stem}.md").write_text(text)
-    (folder / f"{stem}.json").write_text(json.dumps([study.done[key] for key in sorted(study.done)], indent=1) + "\n")
+    (folder / f"{study.stem}.md").write_text(text)
+    (folder / f"{study.stem}.json").write_text(json.dumps([study.done[key] for key in sorted(study.done)], indent=1) + "\n")
 
 
 def main():

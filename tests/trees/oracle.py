@@ -295,7 +295,7 @@ class Study(unittest.TestCase):
             def study():
                 return fmd("reproduce", "trees", "--quick", "--python", sys.executable, "-o", folder)
             page = study().stdout
-            for title in ("## HMDA, afam, XGBoost, 1 splits", "## HMDA, afam, LightGBM, 1 splits"):
+            for title in ("## HMDA, afam, XGBoost, 1 split\n", "## HMDA, afam, LightGBM, 1 split\n"):
                 self.assertIn(title, page)
             runs = json.loads((pathlib.Path(folder) / "trees.quick.json").read_text())
             self.assertEqual(len(runs), 2)
