@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kMostNewtonSteps = 200;
 constexpr int kMostSweeps = 1000;
+constexpr int kSweepsPerFactor = 8;
 
 using Square = Eigen::MatrixXd;
 
@@ -185,6 +186,7 @@ struct QuadraticModel {
   Square H;
   Vector now, g;  // g: its gradient at `now`, without the l1 term
   double penalty;
+  bool settled = false;  // the last sweep left the same weights at 0
 
   QuadraticModel(const NewtonState& s, const std::vector<Index>& moving)
       : penalty(s.penalty) {
@@ -207,6 +209,7 @@ struct QuadraticModel {
   double sweep() {
     const Index d = now.size() - 1;
     double moved = 0;
+    settled = true;
     for (Index j = 0; j <= d; ++j) {
       const double curvature = std::max(H(j, j), 1e-12);
       const double target = now[j] - g[j] / curvature;
@@ -214,10 +217,30 @@ struct QuadraticModel {
       const double change = next - now[j];
       if (change == 0) continue;
       g += change * H.col(j);
+      if (j < d && (next == 0) != (now[j] == 0)) settled = false;
       now[j] = next;
       moved = std::max(moved, std::abs(change) * curvature);
     }
     return moved;
+  }
+
+  // v = H^-1 v on the support. All columns of a category beside b do not tell
+  // their weights apart: a ridge then makes a long step along what J hardly
+  // sees, which ends where the first weight becomes 0.
+  bool solve(const std::vector<Index>& support, Vector& v) const {
+    const Square own(H(support, support));
+    const double mean = own.diagonal().mean();
+    const int size = static_cast<int>(v.size()), one = 1;
+    for (const double ridge : {0.0, 1e-10, 1e-8, 1e-6}) {
+      Square factor = own;
+      factor.diagonal().array() += ridge * mean;
+      int info = 0;
+      dpotrf_("L", &size, factor.data(), &size, &info);
+      if (info != 0) continue;
+      dpotrs_("L", &size, &one, factor.data(), &size, v.data(), &size, &info);
+      return true;
+    }
+    return false;
   }
 
   // To the minimum over the weights that are not 0, or up to the first that
@@ -234,14 +257,8 @@ struct QuadraticModel {
       const Index j = support[at(k)];
       slope[k] = g[j] + (j == d ? 0 : std::copysign(penalty, now[j]));
     }
-    Square factor(H(support, support));
     Vector step = -slope;
-    const int rows = static_cast<int>(size), columns = 1;
-    int info = 0;
-    dpotrf_("L", &rows, factor.data(), &rows, &info);
-    if (info != 0) return;
-    dpotrs_("L", &rows, &columns, factor.data(), &rows, step.data(), &rows, &info);
-    if (!step.allFinite()) return;
+    if (!solve(support, step) || !step.allFinite()) return;
     double part = 1;
     Index first_zero = -1;
     for (Index k = 0; k + 1 < size; ++k) {
@@ -264,9 +281,13 @@ struct QuadraticModel {
 Vector model_minimum(const NewtonState& s, double tolerance) {
   const std::vector<Index> moving = moving_weights(s);
   QuadraticModel model(s, moving);
+  int unsolved = 0;
   for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
     if (model.sweep() < 0.1 * tolerance) break;
+    // A factor costs as much as many sweeps, and serves for one support only.
+    if (!model.settled && ++unsolved < kSweepsPerFactor) continue;
     model.solve_support();
+    unsolved = 0;
   }
   Vector to = Vector::Zero(s.w.size() + 1);
   for (std::size_t k = 0; k < moving.size(); ++k)

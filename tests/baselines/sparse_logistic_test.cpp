@@ -105,5 +105,35 @@ TEST(SparseLogistic, OneHotColumnsMeetTheirConditions) {
   }
 }
 
+// All columns of a category occur, and they sum to a constant: the curvature of such a
+// support is singular. A small penalty keeps all of them.
+TEST(SparseLogistic, CompleteCategoriesReachTheOptimumInFewSteps) {
+  const Index n = 600, categories = 6;
+  Rng rng(6, "complete");
+  Matrix X = Matrix::Zero(n, 2 * categories);
+  std::vector<std::int32_t> y;
+  for (Index i = 0; i < n; ++i) {
+    const auto a = static_cast<Index>(rng.below(categories)),
+               b = static_cast<Index>(rng.below(categories));
+    X(i, a) = X(i, categories + b) = 1;
+    y.push_back(0.5 * static_cast<double>(a) - 0.4 * static_cast<double>(b) + rng.normal() >
+                        0.2
+                    ? 1
+                    : 0);
+  }
+  for (Index j = 0; j < X.cols(); ++j) {
+    X.col(j).array() -= X.col(j).mean();
+    X.col(j) /= X.col(j).norm() / std::sqrt(static_cast<double>(n));
+  }
+  for (const double penalty : {1e-3, 1e-5}) {
+    const SparseLogistic found = fit_sparse_logistic(X, y, penalty, {}, 1e-9);
+    EXPECT_LE(found.violation, 1e-9) << penalty;
+    EXPECT_LE(found.steps, 20) << penalty;
+    // The columns of a category leave one direction free: along it a weight becomes 0.
+    for (const Index first : {Index{0}, categories})
+      EXPECT_TRUE((found.w.segment(first, categories).array() == 0).any()) << penalty;
+  }
+}
+
 }  // namespace
 }  // namespace fmd
