@@ -1,7 +1,9 @@
 #include "fmd/repair/candidates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -73,29 +75,60 @@ Candidates path_candidates(const HeadProblem& problem, const RepairOptions& opti
   return linear_path(problem, options, shared, exec);
 }
 
+// How far each solve ends from its seed, and from that where the next one should start:
+// along log lambda the distance changes slowly.
+class Offset {
+ public:
+  explicit Offset(Index size) : last_(Vector::Zero(size)) {}
+  [[nodiscard]] Vector at(double lambda) const {
+    if (earlier_.size() == 0 || !(lambda > 0)) return last_;
+    const double gone = last_log_ - earlier_log_;
+    const double share = std::clamp((std::log(lambda) - last_log_) / gone, 0.0, 1.0);
+    return last_ + share * (last_ - earlier_);
+  }
+  void add(double lambda, Vector offset) {
+    if (std::isfinite(last_log_) && lambda > 0) {
+      earlier_ = std::move(last_);
+      earlier_log_ = last_log_;
+    }
+    last_ = std::move(offset);
+    last_log_ = std::log(lambda);
+  }
+
+ private:
+  Vector last_, earlier_;
+  double last_log_ = -std::numeric_limits<double>::infinity(), earlier_log_ = 0;
+};
+
+// The settings of the fit on all rows, each with its parameters as a seed.
+Candidates from_whole(const SharedFit& shared) {
+  Candidates candidates;
+  candidates.all.assign(shared.wanted.begin(), shared.wanted.end());
+  candidates.solve.converged = true;
+  return candidates;
+}
+
 // Refines every point of the path to the minimum of J, not only the chosen one: so
-// `--at lambda=X` gives the same model as the one whose figures are in the path file. The
-// solve starts from the path's point plus an offset: how far the last solve ended from
-// its own point. Without a fold this is nearly the offset of the fit on all rows.
+// `--at lambda=X` gives the same model as the one whose figures are in the path file.
+// Without a fold the seeds are what all rows gave.
 Candidates solve_candidates(const HeadProblem& problem, const RepairOptions& options,
                             const SharedFit& shared, const Exec& exec) {
   if (!problem.head->linear()) return network_candidates(problem, options, shared, exec);
-  Candidates candidates = linear_path(problem, options, shared, exec);
+  Candidates candidates =
+      shared.empty() ? linear_path(problem, options, shared, exec) : from_whole(shared);
   const std::vector<PairSet> pairs = repair_pairs(problem);
   SolveSeries series(*problem.head, problem.theta, problem.edit.rows, pairs,
                      solve_options(problem, options), exec);
-  Vector offset = Vector::Zero(problem.theta.size());
+  Offset offset(problem.theta.size());
   Index done = 0;
   for (Candidate& candidate : candidates.all) {
     exec.report("repairing", done++, static_cast<Index>(candidates.all.size()));
-    Vector seed = candidate.theta;
-    if (!shared.empty())
-      seed +=
-          shared.wanted[at(done - 1)].theta - shared.whole->path.theta(candidate.lambda);
-    const SolveResult solved = series.solve(candidate.lambda, seed + offset);
+    const Vector seed = candidate.theta;
+    const SolveResult solved =
+        series.solve(candidate.lambda, seed + offset.at(candidate.lambda));
     candidate.theta = solved.theta;
     candidate.kind = to_string(RepairMethod::solve);
-    offset = solved.theta - seed;
+    offset.add(candidate.lambda, solved.theta - seed);
     add_solve(solved.summary, candidates.solve);
   }
   candidates.solve.solver = "levenberg-marquardt";

@@ -6,6 +6,7 @@
 #include "fmd/curvature/hessian.h"
 #include "fmd/curvature/inverse_hessian.h"
 #include "fmd/repair/choice.h"
+#include "repair/group_targets.h"
 #include "repair/newton_candidates.h"
 #include "repair/shared_fit.h"
 
@@ -33,10 +34,13 @@ class LeftOut {
   double weight_ = 0;
 };
 
-bool has_dense_path(const HeadProblem& problem, const RepairOptions& options) {
-  return problem.head->linear() && problem.theta.size() <= kMostDense &&
-         (options.method == RepairMethod::solve || options.method == RepairMethod::path) &&
-         !repairs_matched(problem, options);
+// Solve starts from what all rows gave; a target on a group gap starts from the path.
+bool needs_dense_path(const HeadProblem& problem, const RepairOptions& options) {
+  if (!problem.head->linear() || problem.theta.size() > kMostDense ||
+      repairs_matched(problem, options))
+    return false;
+  return options.method == RepairMethod::path ||
+         (options.method == RepairMethod::solve && targets_group_gap(options));
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ CrossFit::CrossFit(const HeadProblem& problem, const RepairOptions& options,
     : problem_(problem), options_(options), whole_(whole) {
   for (std::size_t k = 0; k < problem.folds.size(); ++k)
     folds_.push_back(std::make_unique<FoldProblem>(problem, k));
-  if (has_dense_path(problem, options)) paths_ = fold_paths(exec);
+  if (needs_dense_path(problem, options)) paths_ = fold_paths(exec);
   theta_.assign(folds_.size(), std::vector<Vector>(whole.all.size()));
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/lapack.h"
 #include "fmd/core/rng.h"
 
 namespace fmd::internal {
@@ -96,14 +95,11 @@ bool LmStepModel::factor(double damping) {
   const Vector scale = hold.maxCoeff() > 0 ? hold : Vector(curvature_.pull.diagonal());
   const double mean = scale.mean();
   for (double ridge = 1e-10; ridge < 1; ridge *= 100) {
-    factor_ = (1 + damping) * curvature_.hold + curvature_.pull;
-    factor_.diagonal() += ridge * (scale.array() + mean).matrix();
+    Matrix whole = (1 + damping) * curvature_.hold + curvature_.pull;
+    whole.diagonal() += ridge * (scale.array() + mean).matrix();
     const LinearHead& head = *problem_.head().as_linear();
-    head.add_gauge(mean / static_cast<double>(head.outputs()), factor_);
-    const int size = static_cast<int>(factor_.rows());
-    int info = 0;
-    dpotrf_("L", &size, factor_.data(), &size, &info);
-    if (info != 0) continue;
+    head.add_gauge(mean / static_cast<double>(head.outputs()), whole);
+    if (!factor_.factor(whole)) continue;
     factor_damping_ = damping;
     return true;
   }
@@ -117,9 +113,7 @@ void LmStepModel::precondition(Vector& v) const {
     v = v.cwiseQuotient(diagonal_);
     return;
   }
-  const int size = static_cast<int>(v.size()), one = 1;
-  int info = 0;
-  dpotrs_("L", &size, &one, factor_.data(), &size, v.data(), &size, &info);
+  factor_.solve(v);
 }
 
 LmStep LmStepModel::direct(const Vector& gradient, double damping) const {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "unlearn/solve_problem.h"
+#include "unlearn/split_cholesky.h"
 
 namespace fmd::internal {
 
@@ -65,7 +66,7 @@ class LmStepModel {
   bool old_ = true;        // it was formed at an earlier point
   int formed_ = 0;
   SolveProblem::Curvature curvature_;
-  Matrix factor_;
+  SplitCholesky factor_;
   double factor_damping_ = -1;  // of factor_; -1 = none
   Vector diagonal_;             // large linear heads
   std::optional<LayerCurvature> layers_;

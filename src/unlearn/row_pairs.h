@@ -29,7 +29,7 @@ class RowPairs {
     Vector p;   // per row
     Vector dp;  // per pair: p(c) - p(cbar)
     // SharedPairs: the exact curvature of consistency, without 4 lambda. Of each row that
-    // of its logit; of each pair that of its difference, and of both.
+    // of its logit; of each pair that of logit and difference; of each difference its own.
     Vector own, mixed, other;
   };
   // anchor * mean KL + lambda * mean |p(c) - p(cbar)|^2; adds its gradient.
