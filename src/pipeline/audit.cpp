@@ -343,6 +343,22 @@ std::vector<std::optional<StudyPairs>> make_pairs(const Model& model, const Stud
   return pairs;
 }
 
+namespace {
+
+// What is done once all rows are counted.
+AuditReport finished(const AuditState& state, const Model& model, const Study& study,
+                     const Scored& scored, const AuditOptions& options, const Exec& exec,
+                     const MatchPlans* matches) {
+  AuditReport report =
+      state.report(exec, match_reports(model, study, scored, matches, options, exec));
+  if (options.neighbours > 0) add_neighbours(study, scored, options, exec, report);
+  report.data = study.source;
+  report.data_sha256 = study.sha256;
+  return report;
+}
+
+}  // namespace
+
 AuditReport audit_model(const Model& model, const Study& study,
                         const std::vector<std::optional<StudyPairs>>& pairs,
                         const AuditOptions& options, const Exec& exec,
@@ -363,16 +379,54 @@ AuditReport audit_model(const Model& model, const Study& study,
   const Scored scored =
       folds == nullptr ? score(model, study, {}, exec) : score(*folds, study, exec);
   state.add(model, study, scored, twins, exec);
-  AuditReport report =
-      state.report(exec, match_reports(model, study, scored, matches, options, exec));
+  AuditReport report = finished(state, model, study, scored, options, exec, matches);
   for (std::size_t a = 0; a < pairs.size(); ++a)
     if (kinds[a] == PairKind::given && options.by_name)
       report.attributes[a].distortion = sample_distortion(
           pairs[a]->set(study), options.confidence, options.replicates, exec);
-  if (options.neighbours > 0) add_neighbours(study, scored, options, exec, report);
-  report.data = study.source;
-  report.data_sha256 = study.sha256;
   return report;
+}
+
+std::vector<AuditReport> audit_models(std::span<const AuditedModel> models,
+                                      const Study& study, const Exec& exec,
+                                      const MatchPlans* matches, const FoldModels* folds) {
+  const Model& first = *models[0].model;
+  std::vector<AuditReport> reports;
+  if (folds != nullptr || study.size() <= kFlippedRows || !pairs_in_blocks(first.task)) {
+    const auto pairs = make_pairs(first, study, first.task, {}, exec);
+    for (const AuditedModel& one : models)
+      reports.push_back(
+          audit_model(*one.model, study, pairs, one.options, exec, matches, folds));
+    return reports;
+  }
+  std::vector<std::optional<PairKind>> kinds;
+  for (std::size_t a = 0; a < study.attributes.size(); ++a)
+    kinds.push_back(has_flips(study.attributes[a], study.reads[a])
+                        ? std::optional(PairKind::flip)
+                        : std::nullopt);
+  std::vector<AuditState> states;
+  for (const AuditedModel& one : models)
+    states.emplace_back(*one.model, study.attributes, study.reads, kinds, !study.y.empty(),
+                        one.options, exec.seed);
+  std::vector<const Model*> scored_models;
+  for (const AuditedModel& one : models) scored_models.push_back(one.model);
+  for (std::size_t a = 0; a < kinds.size(); ++a) {
+    if (!kinds[a]) continue;
+    for_each_flips(first, study, a, exec, [&](const StudyPairs& pairs) {
+      score_pairs_of_each(
+          scored_models, study, pairs, exec,
+          [&](std::size_t m, const PairScores& scores) { states[m].add_pairs(a, scores); });
+    });
+  }
+  const std::vector<std::optional<PairScores>> added(kinds.size());
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    const Model& model = *models[m].model;
+    const Scored scored = score(model, study, {}, exec);
+    states[m].add(model, study, scored, added, exec);
+    reports.push_back(
+        finished(states[m], model, study, scored, models[m].options, exec, matches));
+  }
+  return reports;
 }
 
 }  // namespace fmd

@@ -253,12 +253,16 @@ void AuditState::add(const Model& model, const Study& block, const Scored& score
     Counted& own = attributes_[a];
     if (own.slope)
       own.slope->add(model, block.rows(), scored.p, block.attributes[a].code, exec);
-    if (own.flips && pairs[a]) own.flips->add(*pairs[a]);
+    if (pairs[a]) add_pairs(a, *pairs[a]);
   }
   seen_ = block.seen < 0 || seen_ < 0 ? -1 : seen_ + block.seen;
   missing_numbers_ += block.missing_numbers;
   if (const auto columns = model.hashed_columns(); tells_rows_apart(block.table, columns))
-    row_twins_.add(row_hashes(block.table, columns));
+    row_twins_.add(study_hashes(block, columns));
+}
+
+void AuditState::add_pairs(std::size_t attribute, const PairScores& pairs) {
+  if (std::optional<FlipTally>& flips = attributes_[attribute].flips) flips->add(pairs);
 }
 
 AuditReport AuditState::report(

@@ -18,22 +18,13 @@ AuditOptions coarse(AuditOptions options) {
   return options;
 }
 
-using MadePairs = std::vector<std::optional<StudyPairs>>;
-
-// Receipts hold only the usual measures. pairs: of a model with the same backbone.
-AuditReport audit_on(const Model& model, const Study& study, const MadePairs& pairs,
-                     AuditOptions options, const Exec& exec, const MatchPlans* matches,
-                     const FoldModels* folds = nullptr) {
-  options.by_name = false;
-  return audit_model(model, study, pairs, options, exec, matches, folds);
-}
-
-// With pairs of its own.
-AuditReport audit_alone(const Model& model, const Study& study, const AuditOptions& options,
+// Receipts hold only the usual measures.
+AuditReport audit_alone(const Model& model, const Study& study, AuditOptions options,
                         const Exec& exec, const MatchPlans* matches,
                         const FoldModels* folds = nullptr) {
-  return audit_on(model, study, make_pairs(model, study, model.task, {}, exec), options,
-                  exec, matches, folds);
+  options.by_name = false;
+  const AuditedModel one{&model, std::move(options)};
+  return std::move(audit_models({&one, 1}, study, exec, matches, folds)[0]);
 }
 
 constexpr const char* kColumnAveraged = "column_averaged";
@@ -117,19 +108,28 @@ std::vector<Contender> audit_all(const Model& before, const Model& after,
   const Index total = 2 + std::ssize(controls);
   const auto next = [&] { exec.report("measuring", std::ssize(all), total); };
   next();
-  // The repaired model may come from a file: it makes features of its own.
-  AuditReport repaired = audit_alone(after, study, options, exec, &matches, folds);
-  const MadePairs pairs = make_pairs(before, study, before.task, {}, exec);
-  all.push_back(
-      {"before", "before", audit_on(before, study, pairs, options, exec, &matches), ""});
-  all.push_back({"repaired", "repaired", std::move(repaired), ""});
+  // A repaired model that was read back has a backbone of its own, with the same features.
+  const bool same_features = after.backbone->hash() == before.backbone->hash();
+  const bool with_others = folds == nullptr && same_features;
+  std::vector<AuditedModel> together = {{&before, options}};
+  if (with_others) together.push_back({&after, options});
+  for (const Control& control : controls)
+    if (control.model && control.model->backbone == before.backbone)
+      together.push_back({&*control.model, coarse(options)});
+  for (AuditedModel& one : together) one.options.by_name = false;
+  std::vector<AuditReport> reports = audit_models(together, study, exec, &matches);
+  auto report = reports.begin();
+  all.push_back({"before", "before", std::move(*report++), ""});
+  all.push_back({"repaired", "repaired",
+                 with_others ? std::move(*report++)
+                             : audit_alone(after, study, options, exec, &matches, folds),
+                 ""});
   for (Control& control : controls) {
     next();
     Contender contender{control.name, control.title, std::nullopt, control.reason};
     if (control.model) {
       if (control.model->backbone == before.backbone) {
-        contender.audit =
-            audit_on(*control.model, study, pairs, coarse(options), exec, &matches);
+        contender.audit = std::move(*report++);
       } else {  // other inputs: the rows must be encoded again
         control.rows = std::make_shared<const Study>(
             make_study(*control.model, study.table, control.model->task, true, exec));

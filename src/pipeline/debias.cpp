@@ -128,11 +128,16 @@ struct DebiasRun::State {
     return folds;
   }
 
+  // What is predicted is where the chosen setting stands on the path.
+  [[nodiscard]] bool on_path() const {
+    return chosen >= 0 && !is_newton(options.method) && candidates.path.g.size() > 0;
+  }
+
   [[nodiscard]] Predicted predict(const PairSet& pairs) const {
     if (chosen < 0) return {};
     if (is_newton(options.method))
       return first_order_gap(parts.problem, choice().theta, pairs, exec);
-    if (candidates.path.g.size() == 0) return {};
+    if (!on_path()) return {};
     return path_gap(parts.problem, candidates.on_path(parts.problem.theta, choice().lambda),
                     pairs, exec);
   }
@@ -232,6 +237,18 @@ struct DebiasRun::State {
     for (const PairSet& pairs : parts.problem.holdout.pairs)
       report.predicted_holdout.push_back(predict(pairs));
     if (!parts.test) return;
+    if (parts.test->size() > kFlippedRows && on_path() &&
+        parts.problem.all_of_kind(PairKind::flip)) {
+      const Vector theta = candidates.on_path(parts.problem.theta, choice().lambda);
+      for (const std::size_t a : parts.repaired) {
+        PathGap sum(parts.problem, theta);
+        for_each_flips(original, *parts.test, a, exec, [&](const StudyPairs& pairs) {
+          sum.add(pairs.set(*parts.test), exec);
+        });
+        report.predicted_test.push_back(sum.gap());
+      }
+      return;
+    }
     const auto pairs = make_pairs(original, *parts.test, original.task, {}, exec);
     for (const std::size_t a : parts.repaired)
       report.predicted_test.push_back(predict(pairs[a].value().set(*parts.test)));

@@ -100,6 +100,17 @@ void differences_moved(const Scored& before, const Scored& after, const Study& s
   const Attribute& attribute = study.attributes[a];
   const int first = std::max(0, attribute.reference);
   const int second = first == 0 ? 1 : 0;
+  const auto report_of = [&](const Scored& scored) {
+    return group_report(scored, attribute.name, attribute.values, attribute.code,
+                        {.confidence = options.confidence,
+                         .replicates = 0,
+                         .min_rows = 1,
+                         .min_label = 1,
+                         .reference = first,
+                         .by_name = false},
+                        exec);
+  };
+  const GroupReport was = report_of(before), is = report_of(after);
   const std::pair<const char*, const char*> kRates[] = {
       {"demographic_parity", "selection_rate"}, {"equal_opportunity", "tpr"}};
   for (const auto& names : kRates) {
@@ -110,24 +121,15 @@ void differences_moved(const Scored& before, const Scored& after, const Study& s
     move.measure = measure;
     move.about = attribute.values[static_cast<std::size_t>(first)] + " - " +
                  attribute.values[static_cast<std::size_t>(second)];
-    const auto difference = [&](const Scored& scored) {
-      const GroupReport report =
-          group_report(scored, attribute.name, attribute.values, attribute.code,
-                       {.confidence = options.confidence,
-                        .replicates = 0,
-                        .min_rows = 1,
-                        .min_label = 1,
-                        .reference = first,
-                        .by_name = false},
-                       exec);
+    const auto difference = [&](const GroupReport& report) {
       const GroupMeasure* found = report.find(measure);
       if (found == nullptr) return Interval{};
       for (const Comparison& c : found->comparisons)
         if (c.second == second) return c.difference;
       return Interval{};
     };
-    move.before = difference(before);
-    move.after = difference(after);
+    move.before = difference(was);
+    move.after = difference(is);
     if (!move.before.defined() || !move.after.defined()) continue;
     move.change =
         group_difference_change(before, after, attribute.code, first, second, rate,

@@ -9,6 +9,7 @@
 #include "fmd/core/error.h"
 #include "fmd/data/row_overlap.h"
 #include "fmd/metrics/head_scores.h"
+#include "metrics/scores/head_scores.h"
 #include "pipeline/study_parts.h"
 
 namespace fmd {
@@ -254,3 +255,35 @@ PairScores score_pairs(const Model& model, const Study& study, const StudyPairs&
 }
 
 }  // namespace fmd
+
+namespace fmd::internal {
+
+void score_pairs_of_each(std::span<const Model* const> models, const Study& study,
+                         const StudyPairs& pairs, const Exec& exec,
+                         const std::function<void(std::size_t, const PairScores&)>& use) {
+  const auto row_of = [&](Index i) { return pairs.row[static_cast<std::size_t>(i)]; };
+  const PairSet set = pairs.set(study);
+  std::vector<bool> done(models.size(), false);
+  for (std::size_t first = 0; first < models.size(); ++first) {
+    if (done[first]) continue;
+    const Model& head_of = *models[first];
+    std::vector<const Vector*> thetas;
+    std::vector<std::size_t> place;
+    for (std::size_t k = first; k < models.size(); ++k) {
+      if (models[k]->head != head_of.head ||
+          models[k]->task.threshold != head_of.task.threshold)
+        continue;
+      thetas.push_back(&models[k]->theta);
+      place.push_back(k);
+      done[k] = true;
+    }
+    score_pairs_of_each(*head_of.head, thetas, set, head_of.task.threshold, exec,
+                        [&](std::size_t k, const PairScores& scores) {
+                          require_scores(study, scores.p, row_of);
+                          require_scores(study, scores.pbar, row_of);
+                          use(place[k], scores);
+                        });
+  }
+}
+
+}  // namespace fmd::internal

@@ -61,12 +61,18 @@ double twin_share(const std::vector<std::uint64_t>& hashes) {
   return count_twins(hashes).share();
 }
 
+std::vector<std::uint64_t> study_hashes(const Study& study,
+                                        const std::vector<std::string>& columns) {
+  return study.hashed_columns == columns ? study.row_hashes
+                                         : row_hashes(study.table, columns);
+}
+
 std::vector<std::uint64_t> fingerprints(const Model& model, const Study& study) {
   const std::vector<std::string> columns = model.hashed_columns();
   if (study.y.empty() || study.table.columns.empty() || !study.table.tensors.empty() ||
       columns.size() < 2)
     return {};
-  return sorted_hashes(row_hashes(study.table, columns));
+  return sorted_hashes(study_hashes(study, columns));
 }
 
 Study study_of(const Model& model, Table table, const Task& task, bool need_labels,
@@ -94,8 +100,9 @@ Study study_of(const Model& model, Table table, const Task& task, bool need_labe
   }
   // Fingerprints are over the label too: without labels there is nothing to compare.
   if (!model.note.row_hashes.empty() && !study.y.empty()) {
-    study.seen =
-        overlap(row_hashes(study.table, model.hashed_columns()), model.note.row_hashes);
+    study.hashed_columns = model.hashed_columns();
+    study.row_hashes = row_hashes(study.table, study.hashed_columns);
+    study.seen = overlap(study.row_hashes, model.note.row_hashes);
     study.trained_on = std::ssize(model.note.row_hashes);
   }
   return study;
@@ -164,6 +171,21 @@ std::unique_ptr<Features> flipped_features(const Model& model, const Study& stud
   const Inputs inputs = study.inputs();
   const bool rows = !study.table.columns.empty();
   return model.backbone->flipped(rows ? &inputs : nullptr, *study.X, attribute, plan, exec);
+}
+
+void for_each_flips(const Model& model, const Study& study, std::size_t attribute,
+                    const Exec& exec, const std::function<void(const StudyPairs&)>& use) {
+  const std::vector<std::int32_t>& code = study.attributes[attribute].code;
+  std::vector<Index> rows;
+  const auto flip = [&] {
+    if (!rows.empty()) use(make_flip_pairs(model, study, attribute, rows, exec));
+    rows.clear();
+  };
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    if (code[i] >= 0) rows.push_back(static_cast<Index>(i));
+    if (std::ssize(rows) == kFlippedRows) flip();
+  }
+  flip();
 }
 
 std::vector<float> audit_weights(const Table& table, const Task& task) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,9 @@ inline constexpr Index kFewestRows = 20;
 // columns do not tell rows apart: without labels, without columns, with tensors.
 [[nodiscard]] std::vector<std::uint64_t> fingerprints(const Model& model,
                                                       const Study& study);
+// row_hashes() of the study's table, made once for the columns of its model.
+[[nodiscard]] std::vector<std::uint64_t> study_hashes(
+    const Study& study, const std::vector<std::string>& columns);
 
 // A study of these rows. The attributes are known already; their codes are read here.
 [[nodiscard]] Study study_of(const Model& model, Table table, const Task& task,
@@ -76,6 +81,17 @@ class Flips {
                                                          const Attribute& attribute,
                                                          const PairPlan& plan,
                                                          const Exec& exec);
+
+// The flips of all rows, of so many rows at a time: no more of them are in memory.
+inline constexpr Index kFlippedRows = 4 * kBlockRows;
+void for_each_flips(const Model& model, const Study& study, std::size_t attribute,
+                    const Exec& exec, const std::function<void(const StudyPairs&)>& use);
+
+// score_pairs() of models with one backbone, one after the other: use(k, those of
+// models[k]).
+void score_pairs_of_each(std::span<const Model* const> models, const Study& study,
+                         const StudyPairs& pairs, const Exec& exec,
+                         const std::function<void(std::size_t, const PairScores&)>& use);
 
 // Whether an answer depends on the attribute; not known for scores of another program.
 [[nodiscard]] Reads reads_of(const Model& model, const Attribute& attribute);

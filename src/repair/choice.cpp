@@ -63,9 +63,9 @@ void measure_candidates(const HeadProblem& problem, const RepairOptions& options
                         const IntervalOptions& intervals, const Exec& exec,
                         std::vector<Candidate>& candidates) {
   const std::string name = chosen_measure(options, repairs_matched(problem, options));
-  std::vector<ChoiceAnswers> after;
-  for (const Candidate& candidate : candidates)
-    after.push_back(answers(problem, candidate.theta, name, exec));
+  std::vector<const Vector*> thetas;
+  for (const Candidate& candidate : candidates) thetas.push_back(&candidate.theta);
+  const std::vector<ChoiceAnswers> after = answers_of_each(problem, thetas, name, exec);
   add_figures(problem, options, intervals, answers(problem, problem.theta, name, exec),
               after, exec, candidates);
 }
@@ -179,8 +179,9 @@ class CrossFittedChoice {
   void add(const std::vector<std::size_t>& positions) {
     if (positions.empty()) return;
     fit_.fit(positions, exec_);
-    for (const std::size_t i : positions)
-      after_[i] = answers(problem_, fit_, i, name_, exec_);
+    std::vector<ChoiceAnswers> added = answers(problem_, fit_, positions, name_, exec_);
+    for (std::size_t k = 0; k < positions.size(); ++k)
+      after_[positions[k]] = std::move(added[k]);
     measured_.insert(measured_.end(), positions.begin(), positions.end());
     std::sort(measured_.begin(), measured_.end());
     figures_.clear();

@@ -1,7 +1,10 @@
 #include "repair/measure.h"
 
+#include <utility>
+
 #include "core/index.h"
-#include "fmd/metrics/head_scores.h"
+#include "metrics/scores/head_scores.h"
+#include "model/many_thetas.h"
 #include "repair/group_targets.h"
 #include "repair/odds.h"
 #include "repair/paired_loss.h"
@@ -151,77 +154,119 @@ double loss_at_risk(const Vector& before, const Vector& after, double risk) {
 
 ChoiceAnswers answers(const HeadProblem& problem, const Vector& theta,
                       const std::string& name, const Exec& exec) {
-  const HeadPart& part = problem.holdout;
-  const Scored scored = score_rows(*problem.head, theta, part.rows, problem.threshold,
-                                   problem.favorable, exec);
-  ChoiceAnswers out;
-  out.correct.resize(scored.rows());
-  for (Index i = 0; i < scored.rows(); ++i)
-    out.correct[i] = scored.decision[at(i)] == scored.y[at(i)] ? 1 : 0;
-  out.log_loss = log_loss(scored);
-  const bool groups = is_group_gap(name);
-  Vector yes(groups ? scored.rows() : 0);
-  for (Index i = 0; i < yes.size(); ++i)
-    yes[i] = scored.decision[at(i)] == scored.favorable ? 1 : 0;
-  out.flips = Vector::Zero(groups ? std::ssize(part.pairs) : 0);
-  for (const PairSet& pairs : part.pairs) {
-    if (name == kOddsMeasure) {
-      out.gaps.emplace_back(scored.p.col(scored.favorable));
-      continue;
-    }
-    const PairScores flips =
-        score_pairs(*problem.head, theta, pairs, problem.threshold, exec);
-    const Vector gaps = unit_gaps(flips, groups ? "co" : name);
-    const std::size_t k = out.gaps.size();
-    out.cells.emplace_back();
-    if (has_cells(problem, k, name))
-      out.cells.back() = cells_of(flips, problem.group(part, k).values);
-    if (groups) out.flips[std::ssize(out.gaps)] = gaps.mean();
-    out.gaps.push_back(groups ? yes : gaps);
-  }
-  return out;
+  const Vector* const one = &theta;
+  return std::move(answers_of_each(problem, {&one, 1}, name, exec)[0]);
 }
 
-ChoiceAnswers answers(const HeadProblem& problem, const CrossFit& fit,
-                      std::size_t candidate, const std::string& name, const Exec& exec) {
-  std::vector<const FoldProblem*> folds;
-  std::vector<Vector> theta;
-  for (std::size_t k = 0; k < fit.folds(); ++k) {
-    folds.push_back(&fit.fold(k));
-    theta.push_back(fit.theta(k, candidate));
+std::vector<ChoiceAnswers> answers_of_each(const HeadProblem& problem,
+                                           std::span<const Vector* const> thetas,
+                                           const std::string& name, const Exec& exec) {
+  const HeadPart& part = problem.holdout;
+  const Head& head = *problem.head;
+  const bool groups = is_group_gap(name), odds = name == kOddsMeasure;
+  std::vector<ChoiceAnswers> all(thetas.size());
+  std::vector<Vector> yes, favorable;
+  std::vector<Matrix> p = probabilities_of_each(head, part.rows, thetas, exec);
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    const Scored scored =
+        scored_rows(std::move(p[t]), part.rows, problem.threshold, problem.favorable);
+    ChoiceAnswers& out = all[t];
+    out.correct.resize(scored.rows());
+    for (Index i = 0; i < scored.rows(); ++i)
+      out.correct[i] = scored.decision[at(i)] == scored.y[at(i)] ? 1 : 0;
+    out.log_loss = log_loss(scored);
+    yes.emplace_back(groups ? scored.rows() : 0);
+    for (Index i = 0; i < yes[t].size(); ++i)
+      yes[t][i] = scored.decision[at(i)] == scored.favorable ? 1 : 0;
+    favorable.emplace_back();
+    if (odds) favorable[t] = scored.p.col(scored.favorable);
+    out.flips = Vector::Zero(groups ? std::ssize(part.pairs) : 0);
   }
-  return answers(problem, folds, theta, name, exec);
+  for (std::size_t k = 0; k < part.pairs.size(); ++k) {
+    if (odds) {
+      for (std::size_t t = 0; t < all.size(); ++t) all[t].gaps.push_back(favorable[t]);
+      continue;
+    }
+    const auto add = [&](std::size_t t, const PairScores& flips) {
+      ChoiceAnswers& out = all[t];
+      const Vector gaps = unit_gaps(flips, groups ? "co" : name);
+      out.cells.emplace_back();
+      if (has_cells(problem, k, name))
+        out.cells.back() = cells_of(flips, problem.group(part, k).values);
+      if (groups) out.flips[static_cast<Index>(k)] = gaps.mean();
+      out.gaps.push_back(groups ? yes[t] : gaps);
+    };
+    score_pairs_of_each(head, thetas, part.pairs[k], problem.threshold, exec, add);
+  }
+  return all;
+}
+
+namespace {
+
+// Puts the answers to the rows of folds, thetas[k] on fold k, in the places of all rows.
+class FoldAnswers {
+ public:
+  FoldAnswers(const HeadProblem& problem, const std::string& name, std::size_t candidates)
+      : places_(problem.edit), by_row_(name == kOddsMeasure || is_group_gap(name)) {
+    ChoiceAnswers none;
+    none.correct.resize(problem.edit.rows.size());
+    none.log_loss = 0;
+    for (std::size_t a = 0; a < problem.edit.pairs.size(); ++a)
+      none.gaps.emplace_back(by_row_ ? none.correct.size() : places_.units(a));
+    none.flips = Vector::Zero(is_group_gap(name) ? std::ssize(none.gaps) : 0);
+    all_.assign(candidates, none);
+  }
+
+  void add(const FoldProblem& of, const std::vector<ChoiceAnswers>& answered) {
+    const SomeRows& fold = of.fold;
+    for (std::size_t c = 0; c < all_.size(); ++c) {
+      const ChoiceAnswers& one = answered[c];
+      ChoiceAnswers& all = all_[c];
+      for (Index i = 0; i < one.correct.size(); ++i)
+        all.correct[places_.row(fold.rows[at(i)])] = one.correct[i];
+      for (std::size_t a = 0; a < one.gaps.size(); ++a)
+        for (Index i = 0; i < one.gaps[a].size(); ++i)
+          all.gaps[a][by_row_ ? places_.row(fold.rows[at(i)]) : fold.unit_place[a][at(i)]] =
+              one.gaps[a][i];
+      const double share =
+          static_cast<double>(one.correct.size()) / static_cast<double>(all.correct.size());
+      all.log_loss += share * one.log_loss;
+      if (all.flips.size() > 0) all.flips += share * one.flips;
+      all.cells.resize(one.cells.size());
+      for (std::size_t a = 0; a < one.cells.size(); ++a)
+        add_cells(one.cells[a], all.cells[a]);
+    }
+  }
+
+  [[nodiscard]] std::vector<ChoiceAnswers> take() { return std::move(all_); }
+
+ private:
+  Places places_;
+  bool by_row_;
+  std::vector<ChoiceAnswers> all_;
+};
+
+}  // namespace
+
+std::vector<ChoiceAnswers> answers(const HeadProblem& problem, const CrossFit& fit,
+                                   std::span<const std::size_t> candidates,
+                                   const std::string& name, const Exec& exec) {
+  FoldAnswers all(problem, name, candidates.size());
+  for (std::size_t k = 0; k < fit.folds(); ++k) {
+    std::vector<const Vector*> thetas;
+    for (const std::size_t i : candidates) thetas.push_back(&fit.theta(k, i));
+    all.add(fit.fold(k), answers_of_each(fit.fold(k).problem, thetas, name, exec));
+  }
+  return all.take();
 }
 
 ChoiceAnswers answers(const HeadProblem& problem, std::span<const FoldProblem* const> folds,
                       std::span<const Vector> theta, const std::string& name,
                       const Exec& exec) {
-  const Places places(problem.edit);
-  const bool by_row = name == kOddsMeasure || is_group_gap(name);
-  ChoiceAnswers all;
-  all.correct.resize(problem.edit.rows.size());
-  all.log_loss = 0;
-  for (std::size_t a = 0; a < problem.edit.pairs.size(); ++a)
-    all.gaps.emplace_back(by_row ? all.correct.size() : places.units(a));
-  all.flips = Vector::Zero(is_group_gap(name) ? std::ssize(all.gaps) : 0);
-  for (std::size_t k = 0; k < folds.size(); ++k) {
-    const ChoiceAnswers one = answers(folds[k]->problem, theta[k], name, exec);
-    const SomeRows& fold = folds[k]->fold;
-    for (Index i = 0; i < one.correct.size(); ++i)
-      all.correct[places.row(fold.rows[at(i)])] = one.correct[i];
-    for (std::size_t a = 0; a < one.gaps.size(); ++a)
-      for (Index i = 0; i < one.gaps[a].size(); ++i)
-        all.gaps[a][by_row ? places.row(fold.rows[at(i)]) : fold.unit_place[a][at(i)]] =
-            one.gaps[a][i];
-    const double share =
-        static_cast<double>(one.correct.size()) / static_cast<double>(all.correct.size());
-    all.log_loss += share * one.log_loss;
-    if (all.flips.size() > 0) all.flips += share * one.flips;
-    all.cells.resize(one.cells.size());
-    for (std::size_t a = 0; a < one.cells.size(); ++a)
-      add_cells(one.cells[a], all.cells[a]);
-  }
-  return all;
+  FoldAnswers all(problem, name, 1);
+  for (std::size_t k = 0; k < folds.size(); ++k)
+    all.add(*folds[k], {answers(folds[k]->problem, theta[k], name, exec)});
+  return std::move(all.take()[0]);
 }
 
 void add_figures(const HeadProblem& problem, const RepairOptions& options,

@@ -30,10 +30,16 @@ struct ChoiceAnswers {
 // Of theta on the hold-out.
 [[nodiscard]] ChoiceAnswers answers(const HeadProblem& problem, const Vector& theta,
                                     const std::string& measure, const Exec& exec);
-// Of a candidate on all edit rows, each fold answered by what was fitted without it.
-[[nodiscard]] ChoiceAnswers answers(const HeadProblem& problem, const CrossFit& fit,
-                                    std::size_t candidate, const std::string& measure,
-                                    const Exec& exec);
+// The same of each theta: rows are read once for all where that is possible.
+[[nodiscard]] std::vector<ChoiceAnswers> answers_of_each(
+    const HeadProblem& problem, std::span<const Vector* const> thetas,
+    const std::string& measure, const Exec& exec);
+// Of candidates on all edit rows, each fold answered by what was fitted without it.
+[[nodiscard]] std::vector<ChoiceAnswers> answers(const HeadProblem& problem,
+                                                 const CrossFit& fit,
+                                                 std::span<const std::size_t> candidates,
+                                                 const std::string& measure,
+                                                 const Exec& exec);
 
 // Of what was fitted without each fold.
 [[nodiscard]] ChoiceAnswers answers(const HeadProblem& problem,

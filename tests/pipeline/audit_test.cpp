@@ -270,5 +270,29 @@ TEST(Audit, WeightsChangeRatesAndCountAsFewerRows) {
             static_cast<double>(weighted.attributes[0].groups.groups[0].rows));
 }
 
+// 20,000 rows are flipped in parts, for all models together.
+TEST(AuditModels, GiveTheSameAsEachModelAloneWithAllFlips) {
+  const Model model =
+      train_model(test::number_of_columns(2000, 1), test::made_up_task(), "", {}, {}).model;
+  Model moved = with_theta(model, 1.5 * model.theta), sharper = moved;
+  sharper.task.threshold = 0.7;
+  const Study study =
+      make_study(model, test::number_of_columns(20'000, 2), model.task, true, {});
+  const auto pairs = make_pairs(model, study, model.task, {}, {});
+  AuditOptions coarse;
+  coarse.replicates = 100;
+  for (const std::vector<const Model*>& models :
+       {std::vector<const Model*>{&model, &moved}, {&model, &moved, &sharper}}) {
+    std::vector<AuditedModel> together;
+    for (const Model* one : models)
+      together.push_back({one, one == &model ? AuditOptions{} : coarse});
+    const std::vector<AuditReport> reports = audit_models(together, study, {});
+    ASSERT_EQ(reports.size(), models.size());
+    for (std::size_t k = 0; k < models.size(); ++k)
+      EXPECT_EQ(to_json(reports[k]),
+                to_json(audit_model(*models[k], study, pairs, together[k].options, {})));
+  }
+}
+
 }  // namespace
 }  // namespace fmd

@@ -77,4 +77,15 @@ struct AuditOptions {
                                       const FoldModels* folds = nullptr,
                                       double model_threshold = kUndefined);
 
+// The same of several models whose backbones make the same features. Flips of many rows are
+// made once for all models, some rows at a time, so that they take little memory.
+struct AuditedModel {
+  const Model* model;
+  AuditOptions options;
+};
+[[nodiscard]] std::vector<AuditReport> audit_models(std::span<const AuditedModel> models,
+                                                    const Study& study, const Exec& exec,
+                                                    const MatchPlans* matches = nullptr,
+                                                    const FoldModels* folds = nullptr);
+
 }  // namespace fmd

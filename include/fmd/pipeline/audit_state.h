@@ -59,6 +59,9 @@ class AuditState {
   void add(const Model& model, const Study& block, const Scored& scored,
            const std::vector<std::optional<PairScores>>& pairs, const Exec& exec);
 
+  // Pairs of an attribute alone, of rows whose scores come by add().
+  void add_pairs(std::size_t attribute, const PairScores& pairs);
+
   // Throws Error(wrong_model) for a state of another model or task, Error(bad_option) for
   // one of another survey, other options, or rows that are in both.
   void merge(const AuditState& other);

@@ -40,6 +40,9 @@ struct Study {
   // Flipped features of all rows: those of a file of features, and those that
   // make_flip_pairs() made. Null: none are kept.
   std::shared_ptr<internal::Flips> flips = {};
+  // Of each row over these columns, where it was compared with training rows.
+  std::vector<std::uint64_t> row_hashes = {};
+  std::vector<std::string> hashed_columns = {};
 
   [[nodiscard]] Index size() const { return X->rows(); }
   [[nodiscard]] Inputs inputs() const { return table; }

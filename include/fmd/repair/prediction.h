@@ -6,6 +6,19 @@
 
 namespace fmd {
 
+// path_gap() of pairs that come in parts. Refers to its arguments.
+class PathGap {
+ public:
+  PathGap(const HeadProblem& problem, const Vector& theta);
+  void add(const PairSet& pairs, const Exec& exec);
+  [[nodiscard]] Predicted gap() const;
+
+ private:
+  const HeadProblem& problem_;
+  const Vector& theta_;
+  double before_ = 0, after_ = 0, weight_ = 0;
+};
+
 // Flip gap of a two-class head at theta, if every pair kept the secant slope that it has
 // at the problem's own parameters. This is the gap in the sense of the quadratic path.
 // Undefined for softmax.
