@@ -9,6 +9,10 @@
 #include <sstream>
 #include <unistd.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -84,6 +88,15 @@ What to do
 fmd --help lists all commands, fmd COMMAND --help explains one.
 )";
 
+// Memory that was freed serves again and does not go back to the system at once: new pages
+// cost more than most passes over them.
+void keep_memory() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that is allowed
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 // Where a caller closed stdin, stdout or stderr, the next file that is opened would take
 // its place, and what is printed would go into that file. These take the places instead,
 // and refuse what is read or written.
@@ -151,6 +164,7 @@ int run_command(int argc, char** argv) {
 }
 
 int run_process(int argc, char** argv) {
+  keep_memory();
   occupy_standard_files();
   const char* folder = std::getenv("TMPDIR");
   serve_pipes(folder == nullptr || *folder == 0 ? "/tmp" : folder);

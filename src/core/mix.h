@@ -16,4 +16,10 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// hash64() of the eight bytes of a word, the lowest first.
+constexpr std::uint64_t hash_word(std::uint64_t word, std::uint64_t seed) {
+  const std::uint64_t state = mix64(seed + kGoldenStep) ^ 8;
+  return mix64(mix64((state ^ word) + kGoldenStep) + kGoldenStep);
+}
+
 }  // namespace fmd::internal

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/mix.h"
 #include "data/number.h"
 #include "data/words.h"
 #include "fmd/core/error.h"
@@ -19,13 +20,6 @@ namespace {
 
 constexpr std::uint64_t kMissingHash = 0x6d697373696e6721U;
 
-std::uint64_t chain_hash(std::uint64_t state, std::uint64_t value) {
-  std::array<std::uint8_t, 8> bytes;
-  for (std::size_t i = 0; i < 8; ++i)
-    bytes[i] = static_cast<std::uint8_t>(value >> (8 * i));
-  return hash64(bytes, state);
-}
-
 std::uint64_t hash_text(std::string_view text) {
   return hash64({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
 }
@@ -35,7 +29,7 @@ std::uint64_t hash_number(double number) {
   if (number == 0) number = 0;  // -0 equals 0
   std::uint64_t bits = 0;
   std::memcpy(&bits, &number, sizeof(bits));
-  return chain_hash(1, bits);
+  return internal::hash_word(bits, 1);
 }
 
 // Equal for "1" read as a number and "1" read as a category.
@@ -57,7 +51,7 @@ void add_hashes(const Column& column, std::vector<std::uint64_t>& state) {
       const std::int32_t code = column.codes[row];
       value = code < 0 ? kMissingHash : values[to_size(code)];
     }
-    state[row] = chain_hash(state[row] ^ name, value);
+    state[row] = internal::hash_word(value, state[row] ^ name);
   }
 }
 

@@ -12,9 +12,11 @@ void require_scored(const char* where, const Scored& scored) {
   const bool known = scored.favorable >= -1 && scored.favorable < scored.p.cols();
   require_option(known, where, "favorable", scored.favorable,
                  fmt::format("a class below {}, or -1", scored.p.cols()));
-  for (const std::int32_t y : scored.y)
-    require_option(y >= -1 && y < scored.p.cols(), where, "y", y,
+  for (const std::int32_t y : scored.y) {
+    if (y >= -1 && y < scored.p.cols()) continue;
+    require_option(false, where, "y", y,
                    fmt::format("a class below {}, or -1", scored.p.cols()));
+  }
 }
 
 void require_same_rows(const char* where, const Scored& before, const Scored& after) {
