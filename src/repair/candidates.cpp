@@ -117,8 +117,10 @@ Candidates solve_candidates(const HeadProblem& problem, const RepairOptions& opt
   Candidates candidates =
       shared.empty() ? linear_path(problem, options, shared, exec) : from_whole(shared);
   const std::vector<PairSet> pairs = repair_pairs(problem);
-  SolveSeries series(*problem.head, problem.theta, problem.edit.rows, pairs,
-                     solve_options(problem, options), exec);
+  SolveOptions how = solve_options(problem, options);
+  // A fold's fit serves for figures of many rows, not for a file: no last polish.
+  if (!shared.empty()) how.min_fall = 1e-9;
+  SolveSeries series(*problem.head, problem.theta, problem.edit.rows, pairs, how, exec);
   Offset offset(problem.theta.size());
   Index done = 0;
   for (Candidate& candidate : candidates.all) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/index.h"
-#include "model/stacked_rows.h"
 
 namespace fmd::internal {
 namespace {
@@ -60,36 +59,6 @@ SomeRows some_rows(const HeadPart& part, std::vector<Index> rows) {
   return some;
 }
 
-// Rows with features and labels of their own, one after the other.
-Rows gathered(const Rows& rows, SomeRows& some) {
-  some.own.push_back(stack_rows({&rows, 1}));
-  std::vector<std::int32_t>& labels = some.own_labels.emplace_back();
-  for (Index i = 0; i < rows.size(); ++i) labels.push_back(rows.label(i));
-  return {.X = some.own.back().get(), .y = labels, .weight = {}, .subset = {}};
-}
-
-// About as many entries as the rows have; -1: they are dense.
-Index entries_of(const Rows& rows) {
-  Scratch scratch;
-  const FeatureBlock block = rows.block(0, scratch);
-  if (!block.sparse()) return -1;
-  const Index first = block.start[0], last = block.start[at(block.rows)];
-  return (last - first) / block.rows * rows.size();
-}
-
-SomeRows with_gathered_pairs(SomeRows some) {
-  constexpr Index kMostEntries = 8'000'000;  // 64 MB
-  some.own_labels.reserve(2 * some.part.pairs.size());
-  for (PairSet& set : some.part.pairs) {
-    if (set.size() == 0) continue;
-    const Index c = entries_of(set.c), cbar = entries_of(set.cbar);
-    if (c < 0 || cbar < 0 || c + cbar > kMostEntries) continue;
-    set.c = gathered(set.c, some);
-    set.cbar = gathered(set.cbar, some);
-  }
-  return some;
-}
-
 std::vector<Index> other_folds(const HeadProblem& whole, std::size_t fold) {
   std::vector<Index> rows;
   for (std::size_t k = 0; k < whole.folds.size(); ++k)
@@ -102,7 +71,7 @@ std::vector<Index> other_folds(const HeadProblem& whole, std::size_t fold) {
 
 FoldProblem::FoldProblem(const HeadProblem& whole, std::size_t k)
     : others(some_rows(whole.edit, other_folds(whole, k))),
-      fold(with_gathered_pairs(some_rows(whole.edit, whole.folds[k]))),
+      fold(some_rows(whole.edit, whole.folds[k])),
       problem(whole) {
   problem.edit = others.part;
   problem.holdout = fold.part;

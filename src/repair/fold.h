@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "core/internal.h"
@@ -18,10 +16,6 @@ struct SomeRows {
       cbar;  // per attribute: row numbers of the pairs' sides
   std::vector<std::vector<Index>> unit_place;  // per attribute: place of each of its units
   HeadPart part;                               // a view of the vectors above
-  // A fold's pairs are scored for every candidate: sparse ones are gathered once, into
-  // these.
-  std::vector<std::unique_ptr<Features>> own;
-  std::vector<std::vector<std::int32_t>> own_labels;
 };
 
 // A problem without one of its folds: the other rows are edited, the fold is the hold-out.
