@@ -105,7 +105,8 @@ std::string mean_text(const std::string& column,
   if (found == values.end()) return "-";
   const SeedMean& m = found->second;
   std::string text = figure(column, m.mean);
-  if (interval && std::isfinite(m.low))
+  // Rows that no seed changes have none.
+  if (interval && std::isfinite(m.low) && m.high > m.low)
     text += fmt::format(" [{}, {}]", figure(column, m.low), figure(column, m.high));
   return text;
 }
@@ -126,6 +127,7 @@ std::string paper_text(const std::map<std::string, double>& paper,
 std::string bar_text(const ReproducedRow& row, const std::vector<std::string>& columns) {
   std::string text;
   bool reached = true;
+  if (row.ours.empty()) return "";
   for (const std::string& column : columns) {
     const auto bar = row.bar.find(column);
     if (bar == row.bar.end()) continue;
