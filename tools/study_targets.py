@@ -196,8 +196,18 @@ def page(runs):
                      f"{value:+.2f} ({low:+.2f} .. {high:+.2f}) | {r['gap_fmd']:.3f} | {r['gap_rival']:.3f} | {r['cpu_fmd']:.2f} | "
                      f"{r['cpu_rival']:.2f} | {r['cpu_rival'] / r['cpu_fmd']:.1f} |")
     below = [r for r in runs if r["difference"][2] < 0]
-    lines += ["", f"Below the rival beyond the paired interval: {len(below)} of {len(runs)} cells.",
-              "", "fmd's answer is one deterministic model that needs no attribute beyond what the model read before. Its CPU seconds are those "
+    wide = [r for r in runs if r["gap_fmd"] > r["gap_rival"] + 0.02]
+    slow = [r for r in runs if r["key"][3] == "ExponentiatedGradient" and r["cpu_rival"] < 20 * r["cpu_fmd"]]
+    slowest = sum(r["key"][3] == "ExponentiatedGradient" for r in runs)
+    lines += ["", f"Below the rival beyond the paired interval: {len(below)} of {len(runs)} cells. Gap on the test rows wider than the "
+              f"rival's by more than .02: {len(wide)} of {len(runs)}. Less than 20 times faster than ExponentiatedGradient: {len(slow)} of "
+              f"{slowest}."]
+    missing = sorted({f"{name} {attribute}" for name, (_, _, _, attributes, *_) in TABLES.items() for attribute in attributes
+                      for measure in MEASURES for rival in ("ExponentiatedGradient", "ThresholdOptimizer")
+                      if not any(r["key"] == [name, attribute, measure, rival] for r in runs)})
+    if missing:
+        lines += ["", "**Not run to its end** (the command goes on where it stopped): " + "; ".join(missing) + "."]
+    lines += ["", "fmd's answer is one deterministic model that needs no attribute beyond what the model read before. Its CPU seconds are those "
               "of the whole `fmd debias`, cross-fitting, figures and controls included; the training of the model is not in them. "
               "ExponentiatedGradient gives a random mixture of models; its figures are expected ones. ThresholdOptimizer needs the "
               "attribute of every person it answers and draws lots; its seconds are without the training of its model too.", ""]
