@@ -197,7 +197,8 @@ class Faces {
     Rng rng(unit.seed, "D_ex");
     const std::vector<Index> order = permutation(std::ssize(dex), rng);
     const Index rows = std::min(unit.settings.count("external_rows"), std::ssize(dex));
-    for (Index i = 0; i < rows; ++i) dex_.push_back(dex[at(order[at(i)])]);
+    for (Index i = 0; i < std::ssize(dex); ++i)
+      (i < rows ? dex_ : left_).push_back(dex[at(order[at(i)])]);
     Rng more(unit.seed, "training faces");
     for (const Index i : permutation(std::ssize(train), more))
       train_order_.push_back(train[at(i)]);
@@ -243,7 +244,7 @@ class Faces {
   const FaceSet& set_;
   Exec exec_;
   LinearHead head_;
-  std::vector<Index> dex_, report_rows_, train_order_;
+  std::vector<Index> dex_, left_, report_rows_, train_order_;
   FacePart train_, report_;
   std::optional<FaceMatches> matches_;
   std::unique_ptr<InverseHessian> curvature_;
@@ -258,11 +259,12 @@ std::vector<Index> Faces::rare_rows(const std::vector<Index>& rows) const {
   return found;
 }
 
-// D_ex with this many faces of the rare cell: some are left out, or taken from the training
-// faces.
+// D_ex with this many faces of the rare cell: some are left out, or taken from the unseen
+// faces that the draw left, then from the training faces.
 std::vector<Index> Faces::with_rare(Index wanted) const {
   std::vector<Index> rare = rare_rows(dex_), rows;
-  for (const Index row : rare_rows(train_order_)) rare.push_back(row);
+  for (const auto* more : {&left_, &train_order_})
+    for (const Index row : rare_rows(*more)) rare.push_back(row);
   rare.resize(std::min(rare.size(), at(wanted)));
   for (const Index row : dex_)
     if (set_.y[at(row)] != 1 || set_.male[at(row)] != 1) rows.push_back(row);
