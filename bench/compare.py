@@ -21,12 +21,13 @@ from influence_rivals import influence
 from large import large
 from layers_rivals import layers
 from measure import last_line, row, run_process, run_program, say, shortest
+from onnx_models import onnx
 from postprocess_rivals import postprocessing
 from reading_rivals import reading
 from trees_rivals import trees
 
 PARTS = ("training", "influence", "curvature", "unlearning", "scoring", "audit", "matching", "commands",
-         "layers", "postprocessing", "reading", "trees", "large")
+         "layers", "postprocessing", "reading", "trees", "large", "onnx")
 
 
 def training(build, out, rivals, quick):
@@ -220,7 +221,8 @@ def main():
              "postprocessing": lambda: postprocessing(build, out, pythons.get("aif360"), quick),
              "reading": lambda: reading(build, out, pythons, quick),
              "trees": lambda: trees(build, out, pythons.get("boosters"), quick),
-             "large": lambda: large(build, out, quick)}
+             "large": lambda: large(build, out, quick),
+             "onnx": lambda: onnx(build, out, quick)}
     rows = [line for name in PARTS if options.only in (None, name) for line in parts[name]()]
     machine["load_after"] = os.getloadavg()[0]
     text = markdown(rows, machine)
