@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/half.h"
 #include "model/onnx_abi.h"
 #include "onnx/ort_table.h"
 
@@ -188,6 +189,10 @@ void take_output(const Library& l, Opaque* value, float* into, std::int64_t coun
       break;
     case 9:
       copy_numbers<bool>(data, into, count);
+      break;
+    case 10:
+      for (std::int64_t i = 0; i < count; ++i)
+        into[i] = fmd::internal::from_half(static_cast<const std::uint16_t*>(data)[i]);
       break;
     case 11:
       copy_numbers<double>(data, into, count);

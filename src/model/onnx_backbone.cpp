@@ -17,15 +17,18 @@
 #include "fmd/core/file.h"
 #include "fmd/core/safe_text.h"
 #include "model/feature_cache.h"
+#include "model/half.h"
 
 namespace fmd::internal {
 namespace {
 
-constexpr std::int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kText = 8, kDouble = 11;
+constexpr std::int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kText = 8, kHalf = 10,
+                       kDouble = 11;
 constexpr Index kMostBatch = 256, kBatchNumbers = Index{1} << 19;
 
 bool is_number(std::int32_t type) {
-  return type == kFloat || type == kDouble || type == kInt32 || type == kInt64;
+  return type == kFloat || type == kDouble || type == kHalf || type == kInt32 ||
+         type == kInt64;
 }
 
 [[noreturn]] void bad_input(const std::string& source, const std::string& what,
@@ -83,14 +86,29 @@ auto at_row(const Table& table, Index row, Work&& work) {
   }
 }
 
+Hash hash_of(const InputFile& file, const ExternalData& part) {
+  constexpr Index kPiece = Index{1} << 22;
+  const Index left = file.size() - part.offset;
+  if (left < 0 || part.length > left)
+    throw Error(ErrorKind::bad_model,
+                fmt::format("{}: bytes {} on are not there", file.name(), part.offset),
+                "the model names more bytes than its external data has");
+  const Index end = part.offset + (part.length < 0 ? left : part.length);
+  Sha256 hash;
+  Bytes piece;
+  for (Index at = part.offset; at < end; at += std::ssize(piece)) {
+    piece.resize(static_cast<std::size_t>(std::min(kPiece, end - at)));
+    file.read(at, piece);
+    hash.add(piece);
+  }
+  return hash.finish();
+}
+
 // Without a word: the one input with four dimensions is the image that column "file" names.
 std::vector<InputSpec> plain_image(const std::vector<OnnxInput>& inputs) {
   std::vector<InputSpec> specs;
   for (const OnnxInput& input : inputs)
-    if (input.dims.size() == 4) {
-      specs.push_back({.name = input.name, .image = "file"});
-      if (input.dims[1] == 1 || input.dims[3] == 1) specs.back().channels = "gray";
-    }
+    if (input.dims.size() == 4) specs.push_back({.name = input.name, .image = "file"});
   return specs;
 }
 
@@ -99,7 +117,8 @@ std::vector<InputSpec> plain_image(const std::vector<OnnxInput>& inputs) {
 // One input of one batch, in the type that the model reads.
 struct OnnxBatch {
   std::vector<std::int64_t> shape;
-  std::vector<float> floats;
+  std::vector<float> floats;          // of float16 too, until view()
+  std::vector<std::uint16_t> halves;  // of them, for the library
   std::vector<double> doubles;
   std::vector<std::int32_t> ints;
   std::vector<std::int64_t> longs;
@@ -108,7 +127,7 @@ struct OnnxBatch {
 
   // Makes room for `count` numbers of this type, taken from floats.
   void take(const std::vector<float>& from, std::int32_t type) {
-    if (type == kFloat) floats = from;
+    if (type == kFloat || type == kHalf) floats = from;
     if (type == kDouble) doubles.assign(from.begin(), from.end());
     if (type == kInt32)
       for (const float v : from) ints.push_back(static_cast<std::int32_t>(v));
@@ -127,6 +146,10 @@ struct OnnxBatch {
       t.size = values.size() * sizeof(values[0]);
     };
     if (input.type == kFloat) numbers(floats);
+    if (input.type == kHalf) {
+      for (const float value : floats) halves.push_back(to_half(value));
+      numbers(halves);
+    }
     if (input.type == kDouble) numbers(doubles);
     if (input.type == kInt32) numbers(ints);
     if (input.type == kInt64) numbers(longs);
@@ -170,7 +193,7 @@ struct OnnxBackbone::Session {
     std::array<char, 2048> message{};
     const std::string folder = part.folder.empty() ? "." : part.folder.string();
     model = table->open(libraries.c_str(), part.bytes.data(), part.bytes.size(),
-                        part.files.empty() ? nullptr : folder.c_str(), message.data(),
+                        part.outside.empty() ? nullptr : folder.c_str(), message.data(),
                         message.size());
     if (model != nullptr) return;
     const std::string reason = safe_text(message.data());
@@ -298,20 +321,25 @@ void OnnxBackbone::add_column(const std::string& name, ColumnKind kind) {
 // The shape tells where the channels stand: 3 x 64 x 64 or 64 x 64 x 3.
 OnnxBackbone::Bound OnnxBackbone::bind_image(const OnnxInput& input,
                                              const InputSpec& spec) {
-  const Index channels = spec.channels == "gray" ? 1 : 3;
-  if (input.type != kFloat || input.dims.size() != 4)
+  if ((input.type != kFloat && input.type != kHalf) || input.dims.size() != 4)
     bad_input(part_->source,
-              fmt::format("its input \"{}\" ({}) is not an image: that needs float32 and "
-                          "four dimensions",
+              fmt::format("its input \"{}\" ({}) is not an image: that needs float32 or "
+                          "float16 and four dimensions",
                           safe_text(input.name), shape_words(input.dims)),
               "give columns or a tensor for it");
+  Bound made{spec, {}, true};
+  const auto takes = [&](Index count) {
+    return input.dims[1] == count || input.dims[3] == count;
+  };
+  if (spec.channels == "rgb" && !takes(3) && takes(1)) made.spec.channels = "gray";
+  const Index channels = made.spec.channels == "gray" ? 1 : 3;
   const bool first = input.dims[1] == channels, last = input.dims[3] == channels;
   if (!first && !last)
     bad_input(part_->source,
               fmt::format("its input \"{}\" ({}) does not take {} channels",
                           safe_text(input.name), shape_words(input.dims), channels),
               "set channels to rgb, bgr or gray");
-  Bound made{spec, {}, first};
+  made.planes = first;
   std::vector<Index> sides = first ? std::vector<Index>{input.dims[2], input.dims[3]}
                                    : std::vector<Index>{input.dims[1], input.dims[2]};
   std::vector<Index> wanted = spec.crop;
@@ -371,8 +399,10 @@ Hash OnnxBackbone::hash() const {
       all.put_raw(one.data(), one.size());
     };
     put(part_->bytes);
-    for (const std::string& name : part_->files)
-      put(FileView::open(part_->folder / name).bytes());
+    for (const ExternalData& part : part_->outside) {
+      const Hash one = hash_of(*InputFile::open(part_->folder / part.file), part);
+      all.put_raw(one.data(), one.size());
+    }
     all.put_text(part_->output);
     session_->below = sha256(all.take());
   });
@@ -465,13 +495,16 @@ void OnnxBackbone::fill(std::size_t k, const Table& table, std::span<const Index
           continue;
         }
         const double value = cell_number(table, *column, row, whole);
-        if (input.type == kFloat) into.floats.push_back(static_cast<float>(value));
+        if (input.type == kFloat || input.type == kHalf)
+          into.floats.push_back(static_cast<float>(value));
         if (input.type == kDouble) into.doubles.push_back(value);
         if (input.type == kInt32) into.ints.push_back(static_cast<std::int32_t>(value));
         if (input.type == kInt64) into.longs.push_back(static_cast<std::int64_t>(value));
       }
     }
   }
+  if (input.type == kHalf)
+    for (float& value : into.floats) value = from_half(to_half(value));
   if (!input.dims.empty()) into.shape.push_back(std::ssize(rows));
   into.shape.insert(into.shape.end(), shape.begin(), shape.end());
 }
@@ -492,6 +525,7 @@ void OnnxBackbone::run_batch(const Session* session, const FmdImages* decoder,
     };
     switch (part_->inputs[0].type) {
       case kFloat:
+      case kHalf:
         return copy(t.floats);
       case kDouble:
         return copy(t.doubles);

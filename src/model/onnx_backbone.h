@@ -31,6 +31,14 @@ struct Runtime {
       "FILE";
 };
 
+// A stretch of a file beside the model.
+struct ExternalData {
+  std::string file;  // plain name
+  Index offset = 0;
+  Index length = -1;  // -1: to the end of the file
+  auto operator<=>(const ExternalData&) const = default;
+};
+
 // The lower part of an ONNX or TorchScript model.
 struct OnnxPart {
   Runtime runtime = {};
@@ -39,8 +47,8 @@ struct OnnxPart {
   std::string output;  // the tensor that the head reads
   Index cols = 0;
   std::vector<OnnxInput> inputs;
-  std::filesystem::path folder;    // of external data
-  std::vector<std::string> files;  // external data, plain names
+  std::filesystem::path folder;       // of external data
+  std::vector<ExternalData> outside;  // what it reads of external data
 };
 
 struct OnnxBatch;  // one input of one batch

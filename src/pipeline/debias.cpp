@@ -12,6 +12,7 @@
 #include "fmd/repair/candidates.h"
 #include "fmd/repair/choice.h"
 #include "fmd/repair/prediction.h"
+#include "pipeline/complete_task.h"
 #include "pipeline/contenders.h"
 #include "pipeline/debias_options.h"
 #include "pipeline/monotone_rules.h"
@@ -44,6 +45,7 @@ Model model_to_repair(const ModelSource& source, const DataSource& data,
     task = merge(task, more);
   }
   set_task(model, std::move(task), changes.inputs);
+  match_images(model, changes, exec);
   return model;
 }
 
@@ -384,6 +386,8 @@ Repair debias(const ModelSource& model, const DataSource& data,
   if (run.found()) repair.theta = run.model().theta;
   if (save && run.found()) {
     repair.report = save_debias(run, *file, options.save, note);
+    if (const std::string others = other_files(*file, options.save.out); !others.empty())
+      exec.note(others);
     return repair;
   }
   const auto after = model.with_theta(run.model().theta);

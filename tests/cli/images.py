@@ -103,6 +103,36 @@ def story(folder):
     assert (folder / "back.onnx").read_bytes() == model.read_bytes()
 
 
+def other_column(folder):
+    """The only column with names of images is found by its cells; two of them are an error."""
+    text = (folder / "rows.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "other.csv").write_text("\n".join([text[0].replace("file", "picture"), *text[1:]]) + "\n", encoding="utf-8")
+    twice = [line + "," + line.split(",")[1] for line in text[1:]]
+    (folder / "twice.csv").write_text("\n".join([text[0].replace("file", "left") + ",right", *twice]) + "\n",
+                                      encoding="utf-8")
+    command = ["predict", MODELS / "pictures.onnx"]
+    expected = run(folder, *command, "rows.csv", "--images", "faces").stdout
+    done = run(folder, *command, "other.csv", "--images", "faces")
+    assert done.stdout == expected and 'column "picture" names the images' in done.stderr, done.stderr
+    # Labels -1 and 1 are the outputs in this order; texts are not guessed.
+    head, rows = text[0], [line.rsplit(",", 1) for line in text[1:]]
+    place = head.split(",").index("label")
+    assert place == len(head.split(",")) - 1, head
+    (folder / "signs.csv").write_text("\n".join([head, *(f"{a},{'-1' if b == '0' else '1'}" for a, b in rows)]) + "\n",
+                                      encoding="utf-8")
+    (folder / "words.csv").write_text("\n".join([head, *(f"{a},{'no' if b == '0' else 'yes'}" for a, b in rows)]) + "\n",
+                                      encoding="utf-8")
+    audit = ["audit", MODELS / "pictures.onnx", "--images", "faces", "--label", "label", "--attribute", "sex", "--json"]
+    plain = json.loads(run(folder, *audit, "rows.csv").stdout)
+    done = run(folder, *audit, "signs.csv")
+    assert "taken for the labels -1" in done.stderr and "--pairs match:overlap" in done.stderr, done.stderr
+    assert json.loads(done.stdout)["task"]["attributes"][0]["pairs"] == "match:overlap"
+    assert json.loads(done.stdout)["attributes"] == plain["attributes"]
+    run(folder, *audit, "words.csv", status=15)
+    done = run(folder, *command, "twice.csv", "--images", "faces", status=19)
+    assert 'columns "left" and "right" both name images' in done.stderr, done.stderr
+
+
 def tensors(folder):
     """The same by tensors. A receipt's tensors are found beside it, and nowhere else."""
     text = (folder / "task.toml").read_text(encoding="utf-8").split("[[inputs]]")[0]
@@ -303,6 +333,7 @@ def main():
         make(folder)
         ways(folder)
         story(folder)
+        other_column(folder)
         tensors(folder)
         cache(folder)
         pairs(folder)

@@ -179,7 +179,8 @@ def outside(folder):
                                     *([*x[:5], int(x[5] > 0), int(x[0] > draw.gauss(0, 1))] for x in inputs)])
     (folder / "o.toml").write_text('label = "y"\n[[attributes]]\nname = "x5"\nvalues = ["0", "1"]\n[[inputs]]\n'
                                    'columns = ["x0", "x1", "x2", "x3", "x4", "x5"]\n', encoding="utf-8")
-    run(folder, "debias", "outside.onnx", "o.csv", "--task", "o.toml", "--best-effort", "-o", "moved.onnx")
+    done = run(folder, "debias", "outside.onnx", "o.csv", "--task", "o.toml", "--best-effort", "-o", "moved.onnx")
+    assert "needs outside.onnx.data" in done.stderr, done.stderr
     assert (folder / "outside.onnx.data").read_bytes() == second
     write_table(folder / "known.csv", known["inputs"])
     mine = scores(folder, "moved.onnx", folder / "known.csv")
@@ -188,9 +189,98 @@ def outside(folder):
     run(folder, "undo", "moved.onnx.receipt.json", "-o", "again.onnx")
     assert (folder / "again.onnx").read_bytes() == (folder / "outside.onnx").read_bytes()
     (folder / "elsewhere").mkdir()
+    # One file must stay beside the other one; a folder gets both, the head patched where it stands.
     done = run(folder, "debias", "outside.onnx", "o.csv", "--task", "o.toml", "--best-effort", "-o",
-               "elsewhere/moved.onnx", status=20)
-    assert "external data" in done.stderr and not os.listdir(folder / "elsewhere"), done.stderr
+               "elsewhere/moved.onnx", status=2)
+    assert "external data" in done.stderr and "-o elsewhere/moved" in done.stderr, done.stderr
+    assert not os.listdir(folder / "elsewhere")
+    done = run(folder, "debias", "outside.onnx", "o.csv", "--task", "o.toml", "--best-effort", "-o", "elsewhere/both")
+    assert "outside.onnx.data" in done.stderr, done.stderr
+    both = folder / "elsewhere/both"
+    assert sorted(os.listdir(both)) == ["outside.onnx", "outside.onnx.data"]
+    assert (both / "outside.onnx").read_bytes() == (folder / "outside.onnx").read_bytes()
+    copy = (both / "outside.onnx.data").read_bytes()
+    different = sum(a != b for a, b in zip(copy, second))
+    assert len(copy) == len(second) and 0 < different <= 4 * 12, different  # 5 x 2 weights, 2 intercepts
+    mine = scores(folder, "elsewhere/both/outside.onnx", folder / "known.csv")
+    there = oracle(both / "outside.onnx", known["inputs"])
+    assert largest(mine, [probabilities("outside", row) for row in there]) < 1e-5
+    assert mine == scores(folder, "moved.onnx", folder / "known.csv")
+    run(folder, "verify", "elsewhere/both.receipt.json", "--data", "o.csv")
+    run(folder, "undo", "elsewhere/both.receipt.json", "-o", "elsewhere/back")
+    for name in ("outside.onnx", "outside.onnx.data"):
+        assert (folder / "elsewhere/back" / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def shared(folder):
+    """Two tensors with the same bytes of a second file: a copy cannot be patched, but one file can be written."""
+    (folder / "three.bin").write_bytes(struct.pack("<3f", 1.2, .8, .9))
+    place = {"location": "three.bin", "offset": 0, "length": 12}
+    tensors = [onnx.outside("w", [3, 1], **place), onnx.outside("v", [3], **place), onnx.tensor("b", [1], [-.3])]
+    nodes = [onnx.node("Add", ["x", "v"], ["h"]), onnx.node("Gemm", ["h", "w", "b"], ["y"])]
+    (folder / "shared.onnx").write_bytes(onnx.model(onnx.graph(nodes, tensors, [onnx.value("x", ["n", 3])],
+                                                               [onnx.value("y", ["n", 1])])))
+    command = ["debias", "shared.onnx", "repair.csv", "--task", "task.toml", "--best-effort", "-o"]
+    done = run(folder, *command, "shared_out", status=26)
+    assert "have the same bytes" in done.stderr and not (folder / "shared_out").exists(), done.stderr
+    run(folder, *command, "shared_out.onnx")
+    assert (folder / "three.bin").read_bytes() == struct.pack("<3f", 1.2, .8, .9)
+
+
+def half(values):
+    return struct.pack(f"<{len(values)}e", *values)
+
+
+def halves(folder):
+    """A head of float16: numbers are rounded, and the file gives in ONNX Runtime what fmd predicts."""
+    nodes = [onnx.node("Cast", ["x"], ["xh"], to=10), onnx.node("Tanh", ["xh"], ["h"]),
+             onnx.node("Gemm", ["h", "w", "b"], ["z"], transB=1), onnx.node("Cast", ["z"], ["zf"], to=1),
+             onnx.node("Softmax", ["zf"], ["y"], axis=1)]
+    w = [-.9, -.6, -.5, .9, .6, .5]
+    tensors = [onnx.tensor("w", [2, 3], [], kind=10, more=onnx.data(9, half(w))),
+               onnx.tensor("b", [2], [], kind=10, more=onnx.data(9, half([.1, -.1])))]
+    original = onnx.model(onnx.graph(nodes, tensors, [onnx.value("x", ["n", 3])], [onnx.value("y", ["n", 2])]))
+    (folder / "half.onnx").write_bytes(original)
+    task = ["--task", "task.toml"]
+    inputs = inputs_of(folder / "test.csv")
+
+    def gap(model):
+        text = run(folder, "predict", model, "test.csv", *task).stdout.splitlines()[1:]
+        mine = [[float(p) for p in line.split(",")[2:]] for line in text]
+        return largest(mine, oracle(folder / model, inputs))
+    assert gap("half.onnx") < 2e-3  # ONNX Runtime adds float16 numbers, fmd float64
+    run(folder, "debias", "half.onnx", "repair.csv", "--test", "test.csv", *task, "-o", "half_repaired.onnx")
+    changed = (folder / "half_repaired.onnx").read_bytes()
+    assert len(changed) == len(original)
+    allowed = {original.index(part) + k for part in (half(w), half([.1, -.1])) for k in range(len(part))}
+    assert {k for k in range(len(original)) if original[k] != changed[k]} <= allowed and changed != original
+    assert gap("half_repaired.onnx") < 2e-3
+    run(folder, "verify", "half_repaired.onnx.receipt.json")
+    run(folder, "undo", "half_repaired.onnx.receipt.json", "-o", "half_back.onnx")
+    assert (folder / "half_back.onnx").read_bytes() == original
+
+
+def ends(folder):
+    """Ends of other exporters: [1 - p, p] of scikit-learn's networks, and one number that is reshaped or taken out."""
+    w, b = onnx.tensor("w", [3, 1], [1.2, .8, .9]), onnx.tensor("b", [1], [-.3])
+    one = onnx.tensor("one", [1], [1])
+    shape = onnx.tensor("all", [1], [], kind=7, more=onnx.data(9, b"\xff" * 8))
+    first = onnx.tensor("first", [], [], kind=7, more=onnx.data(9, bytes(8)))
+    below = [onnx.node("Tanh", ["x"], ["h"]), onnx.node("MatMul", ["h", "w"], ["m"]),
+             onnx.node("Add", ["m", "b"], ["z"]), onnx.node("Sigmoid", ["z"], ["p"])]
+    inputs = inputs_of(folder / "test.csv")
+    for name, more, tensors, width in (
+            ("both", [onnx.node("Sub", ["one", "p"], ["q"]), onnx.node("Concat", ["q", "p"], ["y"], axis=1)], [one], 2),
+            ("flat", [onnx.node("Reshape", ["p", "all"], ["y"])], [shape], 1),
+            ("column", [onnx.node("Gather", ["p", "first"], ["y"], axis=1)], [first], 1)):
+        dims = ["n", 2] if width == 2 else ["n"]
+        (folder / f"{name}.onnx").write_bytes(onnx.model(onnx.graph(
+            below + more, [w, b, *tensors], [onnx.value("x", ["n", 3])], [onnx.value("y", dims)])))
+        run(folder, "debias", f"{name}.onnx", "repair.csv", "--task", "task.toml", "-o", f"{name}_out.onnx")
+        for model in (f"{name}.onnx", f"{name}_out.onnx"):
+            text = run(folder, "predict", model, "test.csv", "--task", "task.toml").stdout.splitlines()[1:]
+            mine = [[float(line.split(",")[3])] for line in text]
+            assert largest(mine, [[row[-1]] for row in oracle(folder / model, inputs)]) < 1e-5, model
 
 
 def main():
@@ -201,6 +291,9 @@ def main():
         answers(folder)
         story(folder)
         outside(folder)
+        shared(folder)
+        halves(folder)
+        ends(folder)
 
 
 if __name__ == "__main__":

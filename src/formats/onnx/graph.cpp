@@ -91,12 +91,12 @@ void check_size(const OnnxTensor& t, const std::string& source) {
                     fmt::format("tensor \"{}\": its shape cannot be", safe_text(t.name)));
     elements *= dim;
   }
-  const std::size_t each = t.type == kOnnxFloat ? 4 : t.type == kOnnxDouble ? 8 : 0;
-  if (each == 0) return;
+  // Numbers of 16 bits may also stand in a list of whole numbers.
+  const bool listed = t.type == kOnnxHalf && !t.external && t.raw.size() == 0;
+  if (onnx_number_bytes(t.type) == 0 || (t.external && t.whole) || listed) return;
   std::size_t stored = t.external ? t.length : t.raw.size();
-  if (t.external && t.whole) return;
   for (const FileSpan& part : t.listed) stored += part.size();
-  if (stored != each * static_cast<std::size_t>(elements))
+  if (stored != t.bytes())
     damaged_graph(source,
                   fmt::format("tensor \"{}\" has {} numbers by its shape, but {} bytes",
                               safe_text(t.name), elements, stored));
@@ -360,6 +360,14 @@ std::string onnx_type_name(std::int32_t type) {
       "uint32",    "uint64",  "complex64", "complex128", "bfloat16"};
   if (type >= 0 && type < std::ssize(names)) return names[static_cast<std::size_t>(type)];
   return fmt::format("type {}", type);
+}
+
+std::size_t onnx_number_bytes(std::int32_t type) {
+  return type == kOnnxHalf ? 2 : type == kOnnxFloat ? 4 : type == kOnnxDouble ? 8 : 0;
+}
+
+std::size_t OnnxTensor::bytes() const {
+  return onnx_number_bytes(type) * static_cast<std::size_t>(elements());
 }
 
 Index OnnxTensor::elements() const {

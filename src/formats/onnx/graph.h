@@ -23,6 +23,8 @@ enum OnnxType : std::int32_t {
   kOnnxDouble = 11,
 };
 [[nodiscard]] std::string onnx_type_name(std::int32_t type);
+// Of one number of float16, float32 or float64; otherwise 0.
+[[nodiscard]] std::size_t onnx_number_bytes(std::int32_t type);
 
 // A stretch of a file.
 struct FileSpan {
@@ -44,6 +46,7 @@ struct OnnxTensor {
   bool whole = false;  // external: length is that of the rest of the file
 
   [[nodiscard]] Index elements() const;
+  [[nodiscard]] std::size_t bytes() const;  // of float16, float32 and float64; else 0
 };
 
 struct OnnxAttribute {

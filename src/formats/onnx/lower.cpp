@@ -54,19 +54,23 @@ OnnxLower lower_part(const OnnxGraph& graph, std::span<const std::uint8_t> bytes
   if (std::find(kept.begin(), kept.end(), true) == kept.end()) return lower;
 
   Bytes contents;
-  std::set<std::string> files;
+  std::set<ExternalData> outside;
+  const auto add = [&](const OnnxTensor& t) {
+    if (t.external)
+      outside.insert({t.location, static_cast<Index>(t.offset),
+                      t.whole ? Index{-1} : static_cast<Index>(t.length)});
+  };
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!kept[n]) continue;
     put_span(contents, bytes, graph.nodes[n].field);
     for (const OnnxAttribute& a : graph.nodes[n].attributes)
-      for (const OnnxTensor& t : a.tensors)
-        if (t.external) files.insert(t.location);
+      for (const OnnxTensor& t : a.tensors) add(t);
   }
   put_text(contents, 2, "lower");
   for (const auto& [name, t] : graph.tensors) {
     if (!needed.contains(name)) continue;
     put_span(contents, bytes, t.field);
-    if (t.external) files.insert(t.location);
+    add(t);
   }
   for (const OnnxValue& input : lower.inputs) put_span(contents, bytes, input.field);
   Bytes output;
@@ -75,7 +79,7 @@ OnnxLower lower_part(const OnnxGraph& graph, std::span<const std::uint8_t> bytes
   for (const FileSpan& other : graph.others)
     if (bytes[other.begin] != (2 << 3 | 2)) put_span(contents, bytes, other);  // its name
   lower.bytes = with_graph(graph, bytes, contents);
-  lower.files.assign(files.begin(), files.end());
+  lower.outside.assign(outside.begin(), outside.end());
   return lower;
 }
 

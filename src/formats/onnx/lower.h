@@ -6,15 +6,16 @@
 
 #include "core/internal.h"
 #include "formats/onnx/graph.h"
+#include "model/onnx_backbone.h"
 
 namespace fmd::internal {
 
 // The part of a model below one of its tensors, as a model of its own whose only output is
 // that tensor.
 struct OnnxLower {
-  Bytes bytes;                     // empty: the tensor is an input of the model
-  std::vector<OnnxValue> inputs;   // that it needs
-  std::vector<std::string> files;  // external data that it needs
+  Bytes bytes;                        // empty: the tensor is an input of the model
+  std::vector<OnnxValue> inputs;      // that it needs
+  std::vector<ExternalData> outside;  // external data that it needs
 };
 
 // bytes: the model that the graph was read from. Fields are copied as they are, so that the

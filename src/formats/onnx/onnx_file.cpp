@@ -4,16 +4,20 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 #include "core/beside.h"
 #include "core/check.h"
 #include "core/index.h"
+#include "fmd/core/file.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/model/linear_head.h"
 #include "formats/onnx/graph.h"
 #include "formats/onnx/lower.h"
 #include "formats/onnx/onnx_trees.h"
 #include "formats/onnx/tail.h"
+#include "formats/side_files.h"
+#include "model/half.h"
 #include "model/onnx_backbone.h"
 
 namespace fmd::internal {
@@ -31,10 +35,27 @@ void add_numbers(std::span<const std::uint8_t> bytes, std::vector<double>& into)
   }
 }
 
-template <typename T>
-void put_number(double value, std::uint8_t* into) {
-  const T narrow = static_cast<T>(value);
-  std::memcpy(into, &narrow, sizeof(T));
+void add_halves(std::span<const std::uint8_t> bytes, std::vector<double>& into) {
+  for (std::size_t i = 0; i + 2 <= bytes.size(); i += 2) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i, 2);
+    into.push_back(static_cast<double>(from_half(bits)));
+  }
+}
+
+// The stored form of a number; false where it does not fit.
+bool put_number(double value, std::int32_t type, std::uint8_t* into) {
+  if (type == kOnnxDouble) {
+    std::memcpy(into, &value, 8);
+    return std::isfinite(value);
+  }
+  const auto narrow = static_cast<float>(value);
+  const std::uint16_t half = to_half(narrow);
+  if (type == kOnnxHalf)
+    std::memcpy(into, &half, 2);
+  else
+    std::memcpy(into, &narrow, 4);
+  return std::isfinite(type == kOnnxHalf ? from_half(half) : narrow);
 }
 
 std::string shape_line(const OnnxValue& value) {
@@ -44,7 +65,7 @@ std::string shape_line(const OnnxValue& value) {
   return fmt::format("{} {}", onnx_type_name(value.type), text.empty() ? "()" : text);
 }
 
-class OnnxFile final : public ModelFile {
+class OnnxFile final : public ModelFile, public HasSideFiles {
  public:
   explicit OnnxFile(FileSet files)
       : ModelFile(std::move(files)), graph_(parse_onnx(bytes(), source())) {
@@ -58,7 +79,7 @@ class OnnxFile final : public ModelFile {
                   .cols = tail_.layers.front().inputs,
                   .inputs = {},
                   .folder = path().parent_path(),
-                  .files = std::move(lower.files)};
+                  .outside = std::move(lower.outside)};
     for (const OnnxValue& value : lower.inputs)
       part.inputs.push_back({value.name, value.type, value.dims});
     model_.backbone = std::make_shared<const OnnxBackbone>(std::move(part));
@@ -66,7 +87,15 @@ class OnnxFile final : public ModelFile {
 
   [[nodiscard]] const Model& model() const override { return model_; }
   [[nodiscard]] std::string format() const override { return "ONNX"; }
-  [[nodiscard]] Patch patch(const Model& changed) const override;
+  [[nodiscard]] Patch patch(const Model& changed) const override {
+    return made_patch(changed, false);
+  }
+  [[nodiscard]] std::vector<std::string> side_files() const override {
+    return {graph_.files.begin(), graph_.files.end()};
+  }
+  [[nodiscard]] Patch patch_copies(const Model& changed) const override {
+    return made_patch(changed, true);
+  }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override;
 
  private:
@@ -76,6 +105,9 @@ class OnnxFile final : public ModelFile {
     double factor = 1;  // parameter = factor * stored number
   };
 
+  // copies: numbers in external data are replaced there; otherwise they move into the
+  // model.
+  [[nodiscard]] Patch made_patch(const Model& changed, bool copies) const;
   [[nodiscard]] std::string source() const { return path().filename().string(); }
 
   [[noreturn]] void wrong(const std::string& what) const {
@@ -100,8 +132,42 @@ class OnnxFile final : public ModelFile {
           wrong(fmt::format("tensor \"{}\" is at bytes {} to {} of {}, which has {}",
                             safe_text(tensor), t.offset, t.offset + t.length, name, size));
         if (t.whole) t.length = size - t.offset;
+        if (t.whole && onnx_number_bytes(t.type) > 0)
+          t.length = std::min(t.length, t.bytes());
+        t.whole = false;
       }
     }
+  }
+
+  // Throws where another tensor has some of the same bytes.
+  void require_own_bytes(const OnnxTensor& own) const {
+    for (const auto& [name, t] : graph_.tensors) {
+      const bool apart = t.offset >= own.offset + own.length ||
+                         own.offset >= t.offset + t.length || t.length == 0;
+      if (&t == &own || !t.external || t.location != own.location || apart) continue;
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("{}: tensors \"{}\" and \"{}\" have the same bytes of {}: a "
+                              "repair in place would change both",
+                              source(), safe_text(own.name), safe_text(name), t.location),
+                  "write OUT as a file in the folder of the model: -o repaired.onnx");
+    }
+  }
+
+  // Of the file that an undo gave back, where there is one.
+  [[nodiscard]] Bytes external_bytes(const OnnxTensor& t) const {
+    if (t.length != t.bytes())
+      wrong(fmt::format("tensor \"{}\" has {} numbers by its shape, but {} bytes",
+                        safe_text(t.name), t.elements(), t.length));
+    Bytes bytes(t.length);
+    const NamedBytes known = files();
+    if (const auto found = known.find(t.location); found != known.end()) {
+      const auto part = found->second.subspan(t.offset, t.length);
+      std::copy_n(part.begin(), part.size(), bytes.begin());
+    } else {
+      InputFile::open(path().parent_path() / t.location)
+          ->read(static_cast<Index>(t.offset), bytes);
+    }
+    return bytes;
   }
 
   [[nodiscard]] std::vector<double> tensor_values(const OnnxTensor& t) const {
@@ -109,12 +175,10 @@ class OnnxFile final : public ModelFile {
     const auto add = [&](std::span<const std::uint8_t> part) {
       if (t.type == kOnnxFloat) add_numbers<float>(part, values);
       if (t.type == kOnnxDouble) add_numbers<double>(part, values);
+      if (t.type == kOnnxHalf) add_halves(part, values);
     };
     if (t.external) {
-      const FileView file = FileView::open(path().parent_path() / t.location);
-      if (t.offset > file.bytes().size() || t.length > file.bytes().size() - t.offset)
-        wrong("its external data became shorter");
-      add(file.bytes().subspan(t.offset, t.length));
+      add(external_bytes(t));
     } else {
       if (t.raw.size() > 0) add(bytes().subspan(t.raw.begin, t.raw.size()));
       for (const FileSpan& part : t.listed) add(bytes().subspan(part.begin, part.size()));
@@ -178,6 +242,11 @@ class OnnxFile final : public ModelFile {
 
   void open_head() {
     check_mirror();
+    if (tail_.one != nullptr && (onnx_number_bytes(tail_.one->type) == 0 ||
+                                 tensor_values(*tail_.one) != std::vector<double>{1}))
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("{}: its two outputs do not add up to 1", source()),
+                  "export the model with one probability for each class");
     std::vector<Index> widths = {tail_.layers.front().inputs};
     for (const OnnxLayer& layer : tail_.layers) widths.push_back(layer.outputs);
     if (tail_.layers.size() == 1) {
@@ -215,21 +284,17 @@ class OnnxFile final : public ModelFile {
   // keeps its stored number, to the bit.
   [[nodiscard]] Bytes encoded(const std::vector<Stored>& where,
                               const std::vector<double>& stored, const Vector& theta,
-                              bool wide) const {
-    Bytes all(where.size() * (wide ? 8 : 4));
+                              std::int32_t type) const {
+    const std::size_t each = onnx_number_bytes(type);
+    Bytes all(where.size() * each);
     for (std::size_t i = 0; i < where.size(); ++i) {
       const Index p = where[i].parameter;
       const double value =
           theta[p] == model_.theta[p] ? stored[i] : theta[p] / where[i].factor;
-      if (!std::isfinite(value) || (!wide && !std::isfinite(static_cast<float>(value))))
+      if (!put_number(value, type, all.data() + i * each))
         throw Error(ErrorKind::bad_value,
                     fmt::format("{}: a parameter of {} does not fit into the file",
                                 source(), value));
-      if (wide) {
-        put_number<double>(value, all.data() + i * 8);
-      } else {
-        put_number<float>(value, all.data() + i * 4);
-      }
     }
     return all;
   }
@@ -258,7 +323,7 @@ class OnnxFile final : public ModelFile {
   Model model_;
 };
 
-Patch OnnxFile::patch(const Model& changed) const {
+Patch OnnxFile::made_patch(const Model& changed, bool copies) const {
   require_size("model", "theta", changed.theta.size(), model_.theta.size());
   Patch patch;
   std::vector<OnnxInline> moved;
@@ -269,22 +334,31 @@ Patch OnnxFile::patch(const Model& changed) const {
       const OnnxNumbers& to = weights ? layer.weight : layer.bias;
       if (!to.present()) continue;
       const std::vector<Stored> where = places(layer, own[l].head, own[l].start, weights);
-      const bool wide = to.tensor != nullptr && to.tensor->type == kOnnxDouble;
+      const std::int32_t type = to.tensor != nullptr ? to.tensor->type : kOnnxFloat;
       const std::vector<double> stored = values(to);
-      Bytes numbers = encoded(where, stored, changed.theta, wide);
+      Bytes numbers = encoded(where, stored, changed.theta, type);
       if (to.attribute != nullptr) {
         put_spans(to.attribute->floats, numbers, patch);
       } else if (!to.tensor->external) {
         put_spans(to.tensor->raw.size() > 0 ? std::vector<FileSpan>{to.tensor->raw}
                                             : to.tensor->listed,
                   numbers, patch);
-      } else if (numbers != encoded(where, stored, model_.theta, wide)) {
+      } else if (copies) {
+        require_own_bytes(*to.tensor);
+        for (FilePatch& range :
+             difference(to.tensor->location, external_bytes(*to.tensor), numbers)) {
+          range.offset += static_cast<Index>(to.tensor->offset);
+          patch.ranges.push_back(std::move(range));
+        }
+      } else if (numbers != encoded(where, stored, model_.theta, type)) {
         moved.push_back({to.tensor, std::move(numbers)});
       }
     }
   }
   std::sort(patch.ranges.begin(), patch.ranges.end(),
-            [](const FilePatch& a, const FilePatch& b) { return a.offset < b.offset; });
+            [](const FilePatch& a, const FilePatch& b) {
+              return std::tie(a.name, a.offset) < std::tie(b.name, b.offset);
+            });
   if (moved.empty()) return patch;
   const NamedBytes original = {{"", bytes()}};
   std::map<std::string, Bytes> in_place = apply_patch(original, patch);

@@ -59,30 +59,55 @@ class TailFinder {
     return node != nullptr && node->domain == "ai.onnx.ml" && node->op == op;
   }
 
-  // The name below operations that change no number.
-  [[nodiscard]] std::string below_plain(std::string name, bool at_end) const {
+  // The name below operations that change no number. reshaped: is set where one of them
+  // keeps the numbers of a row together only if there is one.
+  [[nodiscard]] std::string below_plain(std::string name, bool at_end,
+                                        bool* reshaped = nullptr) const {
     for (const OnnxNode* node = giver(name); node != nullptr && !node->inputs.empty();
          node = giver(name)) {
+      const OnnxAttribute* axis = node->find("axis");
+      const bool column = is(node, {"Gather"}) && axis != nullptr && axis->i == 1;
+      const bool shape =
+          reshaped != nullptr && (is(node, {"Reshape", "Unsqueeze"}) || column);
       const bool plain =
-          is(node, {"Identity", "Dropout"}) ||
+          is(node, {"Identity", "Dropout"}) || shape ||
           (at_end && (is(node, {"Squeeze", "Flatten", "Cast"}) || is_ml(node, "ZipMap")));
       if (!plain || node->outputs.front() != name) break;
+      if (shape) *reshaped = true;
       name = node->inputs.front();
     }
     return name;
   }
 
+  // [1 - p, p] as scikit-learn's exporter writes two classes: p. Otherwise the name itself.
+  [[nodiscard]] std::string below_both_classes(const std::string& name,
+                                               OnnxTail& tail) const {
+    const OnnxNode* both = giver(name);
+    if (!is(both, {"Concat"}) || both->inputs.size() != 2) return name;
+    const OnnxNode* other = giver(both->inputs[0]);
+    if (!is(other, {"Sub"}) || other->inputs.size() != 2 ||
+        other->inputs[1] != both->inputs[1])
+      return name;
+    const auto one = graph_.tensors.find(other->inputs[0]);
+    if (one == graph_.tensors.end() || one->second.elements() != 1) return name;
+    tail.one = &one->second;
+    return both->inputs[1];
+  }
+
   [[nodiscard]] OnnxTail from(const std::string& output) const {
     OnnxTail tail;
     tail.output = output;
-    std::string name = below_plain(output, true);
+    bool reshaped = false;
+    std::string name = below_plain(output, true, &reshaped);
+    const std::string single = below_both_classes(name, tail);
+    if (single != name) name = below_plain(single, true);
     const OnnxNode* node = giver(name);
     if (is_ml(node, "Normalizer") && !node->inputs.empty()) {
       tail.end = "Normalizer";
       name = below_plain(node->inputs.front(), true);
       node = giver(name);
     }
-    if (is_ml(node, "LinearClassifier")) {
+    if (is_ml(node, "LinearClassifier") && !reshaped) {
       classifier(*node, tail);
       return tail;
     }
@@ -95,10 +120,15 @@ class TailFinder {
                       "classes must be the last axis of the output"};
       tail.end = node->op;
       probabilities = true;
-      name = below_plain(node->inputs.front(), true);
+      name = below_plain(node->inputs.front(), true, &reshaped);
     }
+    if (tail.one != nullptr && tail.end != "Sigmoid") no_dense(giver(output));
     tail.layers = {layer(name)};
     const Index outputs = tail.layers[0].outputs;
+    if (reshaped && outputs > 1)
+      throw NoLayer{
+          fmt::format("the {} numbers of a row are reshaped after its last layer", outputs),
+          "export the model with an output of rows x classes"};
     if (tail.end == "Sigmoid" && outputs > 1)
       throw NoLayer{fmt::format("a sigmoid for each of {} outputs: these are several "
                                 "answers, not the classes of one",
@@ -154,14 +184,26 @@ class TailFinder {
     }
   }
 
+  // Also below what brings whole numbers back to the scale of the outputs.
+  [[nodiscard]] bool is_quantised(const OnnxNode* node) const {
+    for (int step = 0; node != nullptr && step < 8; ++step) {
+      if (node->op.find("uantize") != std::string::npos ||
+          node->op.starts_with("QLinear") || node->op == "QGemm" ||
+          node->op.find("Integer") != std::string::npos || node->op == "MatMulNBits")
+        return true;
+      if (!is(node, {"Add", "Mul", "Cast", "Reshape", "Identity"}) || node->inputs.empty())
+        return false;
+      const OnnxNode* below = giver(node->inputs[0]);
+      if (below == nullptr && node->inputs.size() > 1) below = giver(node->inputs[1]);
+      node = below;
+    }
+    return false;
+  }
+
   [[noreturn]] void no_dense(const OnnxNode* node) const {
     const std::string what = node == nullptr ? "an input of the model"
                                              : "operation " + safe_text(node->full_op());
-    const bool quantised =
-        node != nullptr &&
-        (node->op.find("uantize") != std::string::npos || node->op.starts_with("QLinear") ||
-         node->op.find("Integer") != std::string::npos || node->op == "QGemm");
-    if (quantised)
+    if (is_quantised(node))
       throw NoLayer{fmt::format("its last layer is quantised ({})", what),
                     "numbers of 8 bits cannot hold a repair: repair the float model, then "
                     "quantise it again"};
@@ -204,10 +246,16 @@ class TailFinder {
   }
 
   void require_usable(const OnnxTensor& tensor, const std::string& name) const {
-    if (tensor.type != kOnnxFloat && tensor.type != kOnnxDouble)
+    if (onnx_number_bytes(tensor.type) == 0)
       throw NoLayer{fmt::format("the numbers of its last layer (\"{}\") are {}",
                                 safe_text(name), onnx_type_name(tensor.type)),
-                    "a repair needs float32 or float64: export the model with these"};
+                    "a repair needs float16, float32 or float64: export the model with "
+                    "these"};
+    if (tensor.type == kOnnxHalf && !tensor.external && tensor.raw.size() == 0)
+      throw NoLayer{fmt::format("the float16 numbers of its last layer (\"{}\") stand in a "
+                                "list of whole numbers of any length",
+                                safe_text(name)),
+                    "store them as raw data: onnx.numpy_helper.from_array does"};
     if (uses(name) > 1)
       throw NoLayer{
           fmt::format("the numbers of its last layer (\"{}\") are used at another "

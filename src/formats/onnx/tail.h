@@ -40,6 +40,7 @@ struct OnnxTail {
   std::string end;                   // what stands above the last layer: "Softmax", "" ...
   std::string stop;                  // why no further layer belongs to it
   std::vector<std::string> classes;  // where the model names them
+  const OnnxTensor* one = nullptr;   // must be 1: the outputs are [one - p, p]
 };
 
 // Throws Error(unsupported) with the reason: no dense layer at the end, a quantised one,

@@ -104,7 +104,7 @@ class TorchFile final : public ModelFile {
                   .cols = layers_.front().inputs,
                   .inputs = {},
                   .folder = {},
-                  .files = {}};
+                  .outside = {}};
     for (const auto& input : tail.at("inputs"))
       part.inputs.push_back({input.at("name").get<std::string>(),
                              input.at("type").get<std::int32_t>(),
