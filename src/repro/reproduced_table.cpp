@@ -106,7 +106,7 @@ std::string mean_text(const std::string& column,
   const SeedMean& m = found->second;
   std::string text = figure(column, m.mean);
   // Rows that no seed changes have none.
-  if (interval && std::isfinite(m.low) && m.high > m.low)
+  if (interval && std::isfinite(m.low) && figure(column, m.low) != figure(column, m.high))
     text += fmt::format(" [{}, {}]", figure(column, m.low), figure(column, m.high));
   return text;
 }
