@@ -343,7 +343,7 @@ const Comparison* shown_difference(const AttributeAudit& a, const char* measure)
 
 // The digits that are shown differ.
 bool is_seen(const MeasureMove& m) {
-  return fixed(m.before.value, 3) != fixed(m.after.value, 3);
+  return !m.before.defined() || fixed(m.before.value, 3) != fixed(m.after.value, 3);
 }
 
 // about: whom the figure is about; "" = anyone.
