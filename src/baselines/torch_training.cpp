@@ -103,7 +103,7 @@ void TorchTraining::run(Index steps, const std::filesystem::path& folder,
     note_.cpu += cpu_now() - cpu;
     done += here;
     note_.steps = done;
-    if (watch && (done % watched == 0 || done == steps))
+    if (watch && (done == steps || (done % watched == 0 && steps - done >= watched)))
       note_.curve.emplace_back(done, watch());
     if (file.empty()) continue;
     if (done % part == 0 || done == steps || seconds_since(saved) > kSecondsBetween) {
