@@ -192,7 +192,8 @@ void add_reproduce(CLI::App& app) {
       "reproduce",
       "Measure a table of the paper again; show the printed figures, ours and the time");
   cmd->add_option("table", args->table,
-                  "toy, table1, ..., trees; all = every table but table3, table4 and trees")
+                  "toy, table1, ..., trees; all = every table but table3, table3_trained, "
+                  "table4 and trees")
       ->required();
   cmd->add_option("--seeds", args->seeds, "Number of seeds, beginning with --seed")
       ->check(CLI::Range(1, 1000))
