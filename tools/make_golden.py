@@ -11,9 +11,9 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODULES = ["baselines", "head_rivals", "metrics", "mlp", "neighbours", "rates", "unlearn"]
+MODULES = ["baselines", "head_rivals", "infairness", "metrics", "mlp", "neighbours", "rates", "unlearn"]
 PACKAGES = ["torch==2.13.0", "numpy", "scipy", "scikit-learn", "pandas", "fairlearn", "statsmodels", "aif360", "aequitas",
-            "smclarify", "concept-erasure"]
+            "smclarify", "concept-erasure", "inFairness"]
 
 
 def load(name):

@@ -1,7 +1,7 @@
 #include "network.h"
 
 #include <cmath>
-#include <numeric>
+#include <stdexcept>
 #include <utility>
 
 namespace fmd::torch_plugin {
@@ -42,36 +42,173 @@ at::Tensor Draws::permutation(std::uint64_t stream, std::int64_t count) const {
                               static_cast<std::uint64_t>(i + 1)]);
   return made;
 }
-
-Dense::Dense(const std::vector<std::int64_t>& widths, const Draws& draws,
-             std::uint64_t stream, bool relu_at_end)
-    : relu_at_end_(relu_at_end) {
+void Streams::fill(at::Tensor weights, double side) {
   const torch::NoGradGuard guard;
-  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
-    torch::nn::Linear layer = register_module(
-        std::to_string(l),
-        torch::nn::Linear(torch::nn::LinearOptions(widths[l], widths[l + 1])));
-    const float k = 1 / std::sqrt(static_cast<float>(widths[l]));
-    layer->weight.copy_(draws.uniform(stream + 2 * l, layer->weight.sizes(), -k, k));
-    layer->bias.copy_(draws.uniform(stream + 2 * l + 1, layer->bias.sizes(), -k, k));
-    layers_.push_back(std::move(layer));
+  const auto k = static_cast<float>(side);
+  weights.copy_(draws_.uniform(next_++, weights.sizes(), -k, k));
+}
+
+torch::nn::Linear dense_layer(std::int64_t inputs, std::int64_t outputs, Streams& streams) {
+  torch::nn::Linear layer(torch::nn::LinearOptions(inputs, outputs));
+  const double side = 1 / std::sqrt(static_cast<double>(inputs));
+  streams.fill(layer->weight, side);
+  streams.fill(layer->bias, side);
+  return layer;
+}
+
+Layers Body::layers() const { throw std::runtime_error("the network is not dense"); }
+
+namespace {
+
+class DenseBody final : public Body {
+ public:
+  DenseBody(const std::vector<std::int64_t>& widths, Streams& streams)
+      : width_(widths.back()) {
+    for (std::size_t l = 0; l + 1 < widths.size(); ++l)
+      dense_.push_back(register_module(std::to_string(l),
+                                       dense_layer(widths[l], widths[l + 1], streams)));
   }
+  at::Tensor forward(const at::Tensor& x) override {
+    at::Tensor z = x;
+    for (const torch::nn::Linear& layer : dense_)
+      z = at::relu(at::linear(z, layer->weight, layer->bias));
+    return z;
+  }
+  [[nodiscard]] std::int64_t width() const override { return width_; }
+  [[nodiscard]] Layers layers() const override {
+    Layers all;
+    for (const torch::nn::Linear& layer : dense_)
+      all.emplace_back(layer->weight.detach(), layer->bias.detach());
+    return all;
+  }
+
+ private:
+  std::vector<torch::nn::Linear> dense_;
+  std::int64_t width_;
+};
+
+torch::nn::Conv2d convolution(std::int64_t inputs, std::int64_t outputs, std::int64_t size,
+                              std::int64_t stride, Streams& streams) {
+  torch::nn::Conv2d layer(torch::nn::Conv2dOptions(inputs, outputs, size)
+                              .stride(stride)
+                              .padding(size / 2)
+                              .bias(false));
+  streams.fill(layer->weight, std::sqrt(6.0 / static_cast<double>(outputs * size * size)));
+  return layer;
 }
 
-at::Tensor Dense::features(const at::Tensor& x) const {
-  at::Tensor z = x;
-  for (std::size_t l = 0; l + 1 < layers_.size(); ++l)
-    z = at::relu(at::linear(z, layers_[l]->weight, layers_[l]->bias));
-  return z;
+// Two convolutions, with what came in added at the end.
+class Block final : public torch::nn::Module {
+ public:
+  Block(std::int64_t inputs, std::int64_t outputs, std::int64_t stride, Streams& streams)
+      : one_(register_module("one", convolution(inputs, outputs, 3, stride, streams))),
+        two_(register_module("two", convolution(outputs, outputs, 3, 1, streams))),
+        norm_one_(register_module("norm_one", torch::nn::BatchNorm2d(outputs))),
+        norm_two_(register_module("norm_two", torch::nn::BatchNorm2d(outputs))) {
+    if (stride == 1 && inputs == outputs) return;
+    side_ = register_module("side", convolution(inputs, outputs, 1, stride, streams));
+    norm_side_ = register_module("norm_side", torch::nn::BatchNorm2d(outputs));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor z = norm_two_(two_(at::relu(norm_one_(one_(x)))));
+    return at::relu(z + (side_ ? norm_side_(side_(x)) : x));
+  }
+
+ private:
+  torch::nn::Conv2d one_, two_, side_{nullptr};
+  torch::nn::BatchNorm2d norm_one_, norm_two_, norm_side_{nullptr};
+};
+
+at::Tensor as_images(const at::Tensor& x, const ImageShape& image) {
+  return x.reshape({x.size(0), image.channels, image.height, image.width});
 }
 
-at::Tensor Dense::last(const at::Tensor& z) const {
-  return at::linear(z, layers_.back()->weight, layers_.back()->bias);
+class ResNetBody final : public Body {
+ public:
+  ResNetBody(const ImageShape& image, std::int64_t width, Streams& streams)
+      : image_(image),
+        width_(8 * width),
+        stem_(register_module("stem", convolution(image.channels, width, 7, 2, streams))),
+        norm_(register_module("norm", torch::nn::BatchNorm2d(width))) {
+    std::int64_t inputs = width;
+    for (std::int64_t k = 0; k < 8; ++k) {
+      const std::int64_t outputs = width << (k / 2);
+      const std::int64_t stride = k % 2 == 0 && k > 0 ? 2 : 1;
+      blocks_.push_back(
+          register_module("block" + std::to_string(k),
+                          std::make_shared<Block>(inputs, outputs, stride, streams)));
+      inputs = outputs;
+    }
+  }
+  at::Tensor forward(const at::Tensor& x) override {
+    at::Tensor z = at::relu(norm_(stem_(as_images(x, image_))));
+    z = at::max_pool2d(z, {3, 3}, {2, 2}, {1, 1});
+    for (const auto& block : blocks_) z = block->forward(z);
+    return z.mean({2, 3});
+  }
+  [[nodiscard]] std::int64_t width() const override { return width_; }
+
+ private:
+  ImageShape image_;
+  std::int64_t width_;
+  torch::nn::Conv2d stem_;
+  torch::nn::BatchNorm2d norm_;
+  std::vector<std::shared_ptr<Block>> blocks_;
+};
+
+class PixelBody final : public Body {
+ public:
+  PixelBody(const ImageShape& image, const std::vector<std::int64_t>& widths,
+            Streams& streams)
+      : image_(image) {
+    std::vector<std::int64_t> all = {image.channels};
+    all.insert(all.end(), widths.begin(), widths.end());
+    each_ = register_module("each", std::make_shared<DenseBody>(all, streams));
+  }
+  at::Tensor forward(const at::Tensor& x) override {
+    const std::int64_t places = image_.height * image_.width;
+    const at::Tensor pixels = x.reshape({x.size(0), image_.channels, places})
+                                  .transpose(1, 2)
+                                  .reshape({x.size(0) * places, image_.channels});
+    return each_->forward(pixels).reshape({x.size(0), places, width()}).mean(1);
+  }
+  [[nodiscard]] std::int64_t width() const override { return each_->width(); }
+
+ private:
+  ImageShape image_;
+  std::shared_ptr<DenseBody> each_;
+};
+
+}  // namespace
+
+std::shared_ptr<Body> dense_body(const std::vector<std::int64_t>& widths,
+                                 Streams& streams) {
+  return std::make_shared<DenseBody>(widths, streams);
 }
 
-at::Tensor Dense::forward(const at::Tensor& x) const {
-  const at::Tensor z = last(features(x));
-  return relu_at_end_ ? at::relu(z) : z;
+std::shared_ptr<Body> resnet18_body(const ImageShape& image, std::int64_t width,
+                                    Streams& streams) {
+  return std::make_shared<ResNetBody>(image, width, streams);
+}
+
+std::shared_ptr<Body> pixel_body(const ImageShape& image,
+                                 const std::vector<std::int64_t>& widths,
+                                 Streams& streams) {
+  return std::make_shared<PixelBody>(image, widths, streams);
+}
+
+Network::Network(std::shared_ptr<Body> body, std::int64_t outputs, Streams& streams)
+    : body_(register_module("body", std::move(body))),
+      last_(register_module("last", dense_layer(body_->width(), outputs, streams))) {}
+
+at::Tensor Network::last(const at::Tensor& z) const {
+  return at::linear(z, last_->weight, last_->bias);
+}
+
+Layers Network::layers() const {
+  Layers all = body_->layers();
+  all.emplace_back(last_->weight.detach(), last_->bias.detach());
+  return all;
 }
 
 }  // namespace fmd::torch_plugin

@@ -27,13 +27,6 @@ at::Tensor generalised_loss(const at::Tensor& logits, const at::Tensor& y, doubl
   return each_loss(logits, y) * (p.detach().pow(q) * q);
 }
 
-Layers layers_of(const Dense& network) {
-  Layers all;
-  for (const torch::nn::Linear& layer : network.layers())
-    all.emplace_back(layer->weight.detach(), layer->bias.detach());
-  return all;
-}
-
 class Plain final : public Rival {
  public:
   explicit Plain(const Plan& plan)
@@ -41,10 +34,13 @@ class Plain final : public Rival {
   double step(const Batch& b) override {
     return descend(optimizer_, each_loss(net_->forward(b.x), b.y).mean());
   }
-  [[nodiscard]] Layers layers() const override { return layers_of(*net_); }
+  [[nodiscard]] Layers layers() const override { return net_->layers(); }
+
+ protected:
+  at::Tensor logits(const at::Tensor& x) override { return net_->forward(x); }
 
  private:
-  std::shared_ptr<Dense> net_;
+  std::shared_ptr<Network> net_;
   torch::optim::Optimizer& optimizer_;
 };
 
@@ -96,7 +92,10 @@ class GroupDro final : public Rival {
     }
     return rows;
   }
-  [[nodiscard]] Layers layers() const override { return layers_of(*net_); }
+  [[nodiscard]] Layers layers() const override { return net_->layers(); }
+
+ protected:
+  at::Tensor logits(const at::Tensor& x) override { return net_->forward(x); }
 
  private:
   [[nodiscard]] std::int64_t cells() const { return plan().classes * plan().groups; }
@@ -106,7 +105,7 @@ class GroupDro final : public Rival {
     return at::tensor(all);
   }
 
-  std::shared_ptr<Dense> net_;
+  std::shared_ptr<Network> net_;
   torch::optim::Optimizer& optimizer_;
   at::Tensor weight_;
   std::vector<at::Tensor> members_;
@@ -127,15 +126,12 @@ class RunningLoss {
     value.index_copy_(0, rows,
                       first * loss + (1 - first) * (alpha * old + (1 - alpha) * loss));
     seen.index_fill_(0, rows, 1);
-    at::Tensor relative = value.index_select(0, rows);
+    const at::Tensor relative = value.index_select(0, rows);
     const at::Tensor y = plan_.y.index_select(0, rows);
-    for (std::int64_t k = 0; k < plan_.classes; ++k) {
-      const at::Tensor of_class = plan_.y == k;
-      if (!of_class.any().item<bool>()) continue;
-      const at::Tensor largest = value.masked_select(of_class).max();
-      relative = at::where(y == k, relative / (largest + kTiny), relative);
-    }
-    return relative;
+    // No loss is below 0: 0 stands for a class without rows.
+    const at::Tensor largest =
+        at::zeros(plan_.classes).scatter_reduce(0, plan_.y, value, "amax");
+    return relative / (largest.index_select(0, y) + kTiny);
   }
 
   at::Tensor value, seen;
@@ -179,10 +175,13 @@ class Lff final : public Rival {
     return descend(biased_optimizer_, generalised_loss(by_biased, b.y, q).mean()) +
            descend(optimizer_, (weight * loss).mean());
   }
-  [[nodiscard]] Layers layers() const override { return layers_of(*net_); }
+  [[nodiscard]] Layers layers() const override { return net_->layers(); }
+
+ protected:
+  at::Tensor logits(const at::Tensor& x) override { return net_->forward(x); }
 
  private:
-  std::shared_ptr<Dense> biased_, net_;
+  std::shared_ptr<Network> biased_, net_;
   torch::optim::Optimizer &biased_optimizer_, &optimizer_;
   RunningLoss biased_loss_, loss_;
 };
@@ -193,10 +192,10 @@ class Ldr final : public Rival {
  public:
   explicit Ldr(const Plan& plan)
       : Rival(plan),
-        inner_(network("inner", plan.widths(code()), true)),
-        biased_(network("biased", plan.widths(code()), true)),
-        inner_head_(network("inner_head", {2 * code(), plan.classes})),
-        biased_head_(network("biased_head", {2 * code(), plan.classes})),
+        inner_(part("inner", [&](Streams& s) { return plan.body(s, code()); })),
+        biased_(part("biased", [&](Streams& s) { return plan.body(s, code()); })),
+        inner_head_(part("inner_head", [&](Streams& s) { return head(s); })),
+        biased_head_(part("biased_head", [&](Streams& s) { return head(s); })),
         optimizer_(optimizer(all_parameters())),
         biased_loss_(plan),
         loss_(plan) {
@@ -232,26 +231,40 @@ class Ldr final : public Rival {
 
   // Both encoders side by side, then the inner head: an ordinary network.
   [[nodiscard]] Layers layers() const override {
-    const Layers one = layers_of(*inner_), two = layers_of(*biased_);
+    const Layers one = inner_->layers(), two = biased_->layers();
     Layers all;
     for (std::size_t l = 0; l < one.size(); ++l)
       all.emplace_back(l == 0 ? at::cat({one[0].first, two[0].first}, 0)
                               : at::block_diag({one[l].first, two[l].first}),
                        at::cat({one[l].second, two[l].second}, 0));
-    all.push_back(layers_of(*inner_head_)[0]);
+    all.emplace_back(inner_head_->weight.detach(), inner_head_->bias.detach());
     return all;
+  }
+
+ protected:
+  at::Tensor logits(const at::Tensor& x) override {
+    return inner_head_->forward(at::cat({inner_->forward(x), biased_->forward(x)}, 1));
   }
 
  private:
   [[nodiscard]] std::int64_t code() const { return plan().settings.value("code", 16); }
+  [[nodiscard]] std::shared_ptr<torch::nn::LinearImpl> head(Streams& streams) const {
+    return dense_layer(inner_->width() + biased_->width(), plan().classes, streams).ptr();
+  }
   [[nodiscard]] std::vector<at::Tensor> all_parameters() const {
     std::vector<at::Tensor> all;
-    for (const auto& net : {inner_, biased_, inner_head_, biased_head_})
-      for (const at::Tensor& p : net->parameters()) all.push_back(p);
+    const auto add = [&](const torch::nn::Module& module) {
+      for (const at::Tensor& p : module.parameters()) all.push_back(p);
+    };
+    add(*inner_);
+    add(*biased_);
+    add(*inner_head_);
+    add(*biased_head_);
     return all;
   }
 
-  std::shared_ptr<Dense> inner_, biased_, inner_head_, biased_head_;
+  std::shared_ptr<Body> inner_, biased_;
+  std::shared_ptr<torch::nn::LinearImpl> inner_head_, biased_head_;
   torch::optim::Optimizer& optimizer_;
   RunningLoss biased_loss_, loss_;
 };
@@ -281,7 +294,7 @@ class Rebias final : public Rival {
   explicit Rebias(const Plan& plan)
       : Rival(plan),
         net_(network("net")),
-        biased_(network("biased", {plan.X.size(1), biased_width(), plan.classes})),
+        biased_(part("biased", [&](Streams& s) { return biased_network(s); })),
         biased_optimizer_(optimizer(biased_->parameters())),
         optimizer_(optimizer(net_->parameters())) {}
   double step(const Batch& b) override {
@@ -298,13 +311,21 @@ class Rebias final : public Rival {
                                      lambda * dependence(z, biased_->features(b.x), sigma));
     return total;
   }
-  [[nodiscard]] Layers layers() const override { return layers_of(*net_); }
+  [[nodiscard]] Layers layers() const override { return net_->layers(); }
+
+ protected:
+  at::Tensor logits(const at::Tensor& x) override { return net_->forward(x); }
 
  private:
-  [[nodiscard]] std::int64_t biased_width() const {
-    return plan().settings.value("biased_width", 16);
+  // One hidden layer; or, with "biased" = "pixels", one that knows nothing but colours.
+  [[nodiscard]] std::shared_ptr<Network> biased_network(Streams& streams) const {
+    const auto width = plan().settings.value("biased_width", std::int64_t{16});
+    std::shared_ptr<Body> body = plan().settings.value("biased", "dense") == "pixels"
+                                     ? pixel_body(plan().image(), {width, width}, streams)
+                                     : dense_body({plan().X.size(1), width}, streams);
+    return std::make_shared<Network>(std::move(body), plan().classes, streams);
   }
-  std::shared_ptr<Dense> net_, biased_;
+  std::shared_ptr<Network> net_, biased_;
   torch::optim::Optimizer &biased_optimizer_, &optimizer_;
 };
 
@@ -355,7 +376,7 @@ class Sensitive : public Rival {
         lambda_(at::ones({}, at::kDouble)) {
     keep("lambda", lambda_);
   }
-  [[nodiscard]] Layers layers() const override { return layers_of(*net_); }
+  [[nodiscard]] Layers layers() const override { return net_->layers(); }
 
  protected:
   [[nodiscard]] double attack_rate() const { return plan().number("attack_rate", 1e-3); }
@@ -363,14 +384,14 @@ class Sensitive : public Rival {
     return plan().settings.value("attack_steps", 100);
   }
   [[nodiscard]] double epsilon() const { return plan().number("epsilon", .1); }
-  [[nodiscard]] const Dense& net() const { return *net_; }
+  at::Tensor logits(const at::Tensor& x) override { return net_->forward(x); }
   [[nodiscard]] const FairDistance& distance() const { return distance_; }
   [[nodiscard]] torch::optim::Optimizer& own_optimizer() const { return optimizer_; }
   [[nodiscard]] double lambda() const { return lambda_.item<double>(); }
   void set_lambda(double value) { lambda_.fill_(value); }
 
  private:
-  std::shared_ptr<Dense> net_;
+  std::shared_ptr<Network> net_;
   torch::optim::Optimizer& optimizer_;
   FairDistance distance_;
   at::Tensor lambda_;
@@ -384,12 +405,12 @@ class Sensr final : public Sensitive {
     const double held = lambda();
     const at::Tensor worst =
         worst_rows(plan(), b, attack_rate(), attack_steps(), [&](const at::Tensor& delta) {
-          return (each_loss(net().forward(b.x + delta), b.y).mean() -
+          return (each_loss(logits(b.x + delta), b.y).mean() -
                   held * distance()(delta).mean());
         });
     const double apart = distance()(worst - b.x).mean().item<double>();
     set_lambda(std::max(0.0, held - plan().number("lambda_rate", 1) * (epsilon() - apart)));
-    return descend(own_optimizer(), each_loss(net().forward(worst), b.y).mean());
+    return descend(own_optimizer(), each_loss(logits(worst), b.y).mean());
   }
 };
 
@@ -399,20 +420,19 @@ class Sensei final : public Sensitive {
   using Sensitive::Sensitive;
   double step(const Batch& b) override {
     const double held = lambda();
-    const at::Tensor now = net().forward(b.x).detach();
+    const at::Tensor now = logits(b.x).detach();
     const at::Tensor worst =
         worst_rows(plan(), b, attack_rate(), attack_steps(), [&](const at::Tensor& delta) {
-          return ((net().forward(b.x + delta) - now).pow(2).sum(1) -
-                  held * distance()(delta))
+          return ((logits(b.x + delta) - now).pow(2).sum(1) - held * distance()(delta))
               .sum();
         });
     const double apart = distance()(worst - b.x).mean().item<double>();
     const double factor = std::max(apart, epsilon()) / std::min(apart, epsilon());
     set_lambda(std::max(1e-5, held + factor * (apart - epsilon())));
-    const at::Tensor answer = net().forward(b.x);
-    const at::Tensor change = (answer - net().forward(worst)).pow(2).sum(1);
+    const at::Tensor given = logits(b.x);
+    const at::Tensor change = (given - logits(worst)).pow(2).sum(1);
     return descend(own_optimizer(),
-                   (each_loss(answer, b.y) + plan().number("rho", 5) * change).mean());
+                   (each_loss(given, b.y) + plan().number("rho", 5) * change).mean());
   }
 };
 
@@ -423,34 +443,54 @@ std::unique_ptr<Rival> make(const Plan& plan) {
 
 }  // namespace
 
-std::vector<std::int64_t> Plan::widths(std::int64_t outputs) const {
-  std::vector<std::int64_t> all = {X.size(1)};
-  for (const auto& width : settings.at("hidden")) all.push_back(width.get<std::int64_t>());
-  all.push_back(outputs);
-  return all;
+ImageShape Plan::image() const {
+  const auto shape = settings.value("image", std::vector<std::int64_t>{});
+  if (shape.size() != 3 || shape[0] * shape[1] * shape[2] != X.size(1))
+    throw std::runtime_error("setting \"image\" is not the shape of the rows");
+  return {shape[0], shape[1], shape[2]};
+}
+
+std::shared_ptr<Body> Plan::body(Streams& streams, std::int64_t code) const {
+  const std::string kind = settings.value("network", "dense");
+  if (kind == "resnet18")
+    return resnet18_body(image(), settings.value("width", std::int64_t{64}), streams);
+  if (kind != "dense") throw std::runtime_error("there is no network " + kind);
+  std::vector<std::int64_t> widths = {X.size(1)};
+  for (const auto& width : settings.at("hidden"))
+    widths.push_back(width.get<std::int64_t>());
+  if (code > 0 && widths.size() > 1) widths.back() = code;
+  return dense_body(widths, streams);
 }
 
 at::Tensor Rival::draw(std::int64_t step, std::int64_t size) const {
   const std::int64_t rows = plan_.X.size(0),
                      per_epoch = std::max<std::int64_t>(1, rows / size);
-  const at::Tensor order =
-      plan_.draws.permutation(kOrder + static_cast<std::uint64_t>(step / per_epoch), rows);
+  if (const std::int64_t epoch = step / per_epoch; epoch != epoch_) {
+    order_ = plan_.draws.permutation(kOrder + static_cast<std::uint64_t>(epoch), rows);
+    epoch_ = epoch;
+  }
   const std::int64_t first = step % per_epoch * size;
-  return order.slice(0, first, std::min(rows, first + size)).clone();
+  return order_.slice(0, first, std::min(rows, first + size)).clone();
 }
 
-std::shared_ptr<Dense> Rival::network(const std::string& name,
-                                      const std::vector<std::int64_t>& widths,
-                                      bool relu_at_end) {
+std::uint64_t Rival::first_stream() {
   constexpr std::uint64_t kEach = 1000;
-  auto made = std::make_shared<Dense>(widths, plan_.draws, kNetworks + kEach * networks_++,
-                                      relu_at_end);
-  modules_[name] = made;
-  return made;
+  return kNetworks + kEach * networks_++;
 }
 
-std::shared_ptr<Dense> Rival::network(const std::string& name) {
-  return network(name, plan_.widths(plan_.classes));
+std::shared_ptr<Network> Rival::network(const std::string& name) {
+  return part(name, [&](Streams& streams) {
+    std::shared_ptr<Body> body = plan_.body(streams);
+    return std::make_shared<Network>(std::move(body), plan_.classes, streams);
+  });
+}
+
+at::Tensor Rival::answer(const at::Tensor& x) {
+  const torch::NoGradGuard guard;
+  for (const auto& [name, module] : modules_) module->eval();
+  const at::Tensor found = logits(x);
+  for (const auto& [name, module] : modules_) module->train();
+  return found;
 }
 
 torch::optim::Optimizer& Rival::optimizer(std::vector<at::Tensor> parameters, bool sgd) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <torch/optim.h>
 #include <torch/serialize.h>
-#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -25,16 +24,17 @@ struct Plan {
   [[nodiscard]] double number(const char* name, double otherwise) const {
     return settings.value(name, otherwise);
   }
-  [[nodiscard]] std::vector<std::int64_t> widths(std::int64_t outputs) const;
+  // Setting "image": channels, height, width; throws where it is absent or not the rows'.
+  [[nodiscard]] ImageShape image() const;
+  // The body of a network by the settings: "network" is "dense" with "hidden" widths, or
+  // "resnet18" with "image" and "width". code > 0: in the place of the last hidden width.
+  [[nodiscard]] std::shared_ptr<Body> body(Streams& streams, std::int64_t code = 0) const;
 };
 
 struct Batch {
   at::Tensor rows, x, y, a;  // rows: which of the plan's
   std::int64_t step = 0;     // steps before this one
 };
-
-// W and b of the dense layers of a trained network, the lowest first.
-using Layers = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
 // One method of training.
 class Rival {
@@ -46,7 +46,10 @@ class Rival {
 
   // One step on a batch; the loss before it.
   [[nodiscard]] virtual double step(const Batch& batch) = 0;
+  // The trained network as dense layers; throws std::runtime_error where it is none.
   [[nodiscard]] virtual Layers layers() const = 0;
+  // The logits of the trained network.
+  [[nodiscard]] at::Tensor answer(const at::Tensor& x);
   // Rows of a step; by default those of the epoch's random order.
   [[nodiscard]] virtual at::Tensor draw(std::int64_t step, std::int64_t size) const;
   // Sets the step size as the plan says: from step rate_from on, every rate_every steps it
@@ -57,11 +60,17 @@ class Rival {
   void load(torch::serialize::InputArchive& archive);
 
  protected:
+  [[nodiscard]] virtual at::Tensor logits(const at::Tensor& x) = 0;
+  // A part of the method with a name and random numbers of its own; make takes Streams.
+  template <typename Make>
+  [[nodiscard]] auto part(const std::string& name, const Make& make) {
+    Streams streams(plan_.draws, first_stream());
+    auto made = make(streams);
+    modules_[name] = made;
+    return made;
+  }
   // A network of the plan's shape.
-  [[nodiscard]] std::shared_ptr<Dense> network(const std::string& name,
-                                               const std::vector<std::int64_t>& widths,
-                                               bool relu_at_end = false);
-  [[nodiscard]] std::shared_ptr<Dense> network(const std::string& name);
+  [[nodiscard]] std::shared_ptr<Network> network(const std::string& name);
   [[nodiscard]] torch::optim::Optimizer& optimizer(std::vector<at::Tensor> parameters,
                                                    bool sgd = false);
   void keep(const std::string& name, at::Tensor& state) { kept_[name] = &state; }
@@ -70,8 +79,12 @@ class Rival {
   const Plan& plan() const { return plan_; }
 
  private:
+  [[nodiscard]] std::uint64_t first_stream();
+
   const Plan& plan_;
   std::uint64_t networks_ = 0;
+  mutable std::int64_t epoch_ = -1;  // whose order is kept
+  mutable at::Tensor order_;
   std::map<std::string, std::shared_ptr<torch::nn::Module>> modules_;
   std::vector<std::unique_ptr<torch::optim::Optimizer>> optimizers_;
   std::map<std::string, at::Tensor*> kept_;

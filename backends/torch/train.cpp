@@ -136,6 +136,20 @@ int train_layer(void* training, std::int32_t index, std::int64_t* outputs,
   });
 }
 
+int train_answer(void* training, const float* X, std::int64_t rows, std::int64_t cols,
+                 float* logits, char* message, std::size_t room) {
+  return guarded(message, room, 0, [&] {
+    at::set_num_threads(1);
+    auto& t = *static_cast<Training*>(training);
+    if (cols != t.plan.X.size(1))
+      throw std::runtime_error("rows have " + std::to_string(cols) + " numbers, not " +
+                               std::to_string(t.plan.X.size(1)));
+    const at::Tensor found = t.rival->answer(numbers(X, rows, cols)).contiguous();
+    std::copy_n(found.const_data_ptr<float>(), found.numel(), logits);
+    return 1;
+  });
+}
+
 }  // namespace
 
 void add_training(FmdTorch& table) {
@@ -145,6 +159,7 @@ void add_training(FmdTorch& table) {
   table.train_save = train_save;
   table.train_load = train_load;
   table.train_layer = train_layer;
+  table.train_answer = train_answer;
 }
 
 }  // namespace fmd::torch_plugin

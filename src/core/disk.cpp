@@ -258,6 +258,13 @@ void remove(const Path& path) {
   if (::rmdir(path.c_str()) != 0 && errno != ENOENT) fail(path, errno);
 }
 
+void remove_empty_folder(const Path& path) {
+  announce("remove", path);
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY &&
+      errno != EEXIST)
+    fail(path, errno);
+}
+
 File open_existing(const Path& path) {
   // Network file systems lock only what is open for writing.
   constexpr int kCommon = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;

@@ -69,6 +69,8 @@ void sync_folder(const Path& folder);
 void rename(const Path& from, const Path& to);
 // No error when it is gone already. A temporary folder goes with the files in it.
 void remove(const Path& path);
+// A folder that has files stays. No error when it is gone already.
+void remove_empty_folder(const Path& path);
 
 // Files to remove when the process is interrupted: a list that a signal handler may walk.
 // remove_remembered() is async-signal-safe. The next run removes the files that do not fit

@@ -43,9 +43,9 @@ struct FmdTorch {
   // weight and bias: the names of attributes from the model down, as a list.
   const char* (*tail)(void* model, char* message, std::size_t room);
 
-  // A training. settings is JSON: method, hidden (widths), classes, groups, batch, seed,
-  // rate, decay and what a method has of its own, see backends/torch/rivals.cpp. Null when
-  // it fails.
+  // A training. settings is JSON: method, network with hidden (widths) or image and
+  // width, classes, groups, batch, seed, rate, decay and what a method has of its own, see
+  // backends/torch/rivals.cpp. Null when it fails.
   void* (*train_open)(const char* settings, const struct FmdTorchRows* rows, char* message,
                       std::size_t room);
   void (*train_close)(void* training);
@@ -63,6 +63,10 @@ struct FmdTorch {
   // it fails.
   int (*train_layer)(void* training, std::int32_t index, std::int64_t* outputs,
                      std::int64_t* inputs, double* into, char* message, std::size_t room);
+  // The logits of the trained network for some rows, rows x classes. Returns 0 when it
+  // fails. Not for two threads at a time.
+  int (*train_answer)(void* training, const float* X, std::int64_t rows, std::int64_t cols,
+                      float* logits, char* message, std::size_t room);
 
   // Trains all weights of a language model of the Llama kind on: the next token of each
   // sequence, AdamW without decay, the rate falling to 0 in a straight line. settings is
@@ -77,4 +81,4 @@ struct FmdTorch {
 };
 }
 
-inline constexpr std::uint32_t kFmdTorchVersion = 2;
+inline constexpr std::uint32_t kFmdTorchVersion = 3;

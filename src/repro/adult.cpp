@@ -53,7 +53,9 @@ Score score_answers(const Answers& plain, const Answers& flipped, const Side& si
 }  // namespace
 
 AdultIncome::AdultIncome(World& world, const Unit& unit, const Exec& exec)
-    : exec_(exec), attribute_(unit.settings.word("attribute")) {
+    : exec_(exec),
+      attribute_(unit.settings.word("attribute")),
+      checkpoints_(world.checkpoints()) {
   const Settings& s = unit.settings;
   task_ = find_dataset("adult").task;
   task_.unseen = Unseen::bucket;
@@ -192,50 +194,61 @@ Measured AdultIncome::retrained(const std::string& id) {
           false};
 }
 
-Measured AdultIncome::best_of(const std::string& id, const Stage& stage,
-                              const std::vector<BaselineCandidate>& candidates) const {
-  const auto scored = [&](const BaselineCandidate& candidate, const Side& side) {
-    std::vector<std::int32_t> other;
-    for (const std::int32_t g : side.group) other.push_back(1 - g);
-    return score_answers(candidate.answer({side.rows.rows(), side.group}, exec_),
-                         candidate.answer({side.pairs.cbar.rows(), other}, exec_), side);
-  };
+Score AdultIncome::scored(const BaselineCandidate& candidate, const Side& side) const {
+  std::vector<std::int32_t> other;
+  for (const std::int32_t g : side.group) other.push_back(1 - g);
+  return score_answers(candidate.answer({side.rows.rows(), side.group}, exec_),
+                       candidate.answer({side.pairs.cbar.rows(), other}, exec_), side);
+}
+
+std::size_t AdultIncome::best_of(const Stage& stage,
+                                 const std::vector<BaselineCandidate>& candidates) const {
   std::vector<ChoiceFigures> figures;
   for (const BaselineCandidate& candidate : candidates)
     figures.push_back({scored(candidate, stage.holdout).accuracy, 0});
   const RuleStep rule[] = {{std::vector<bool>(figures.size(), true), {Prefer::accuracy}}};
-  const auto best = static_cast<std::size_t>(choose(figures, rule));
-  const Score reached = scored(candidates[best], stage.report);
+  return static_cast<std::size_t>(choose(figures, rule));
+}
+
+Measured AdultIncome::measured(const std::string& id, const Stage& stage,
+                               const BaselineCandidate& candidate) const {
+  const Score reached = scored(candidate, stage.report);
   return {id,
           {{"accuracy", 100 * reached.accuracy},
            {"bias", reached.bias},
            {"parity", reached.parity},
            {"opportunity", reached.opportunity},
            {"choosing", 0}},
-          candidates[best].setting,
+          candidate.setting,
           true};
 }
 
 Measured AdultIncome::rival(const std::string& id, const std::string& name) {
-  if (find_baseline(name) == nullptr)
+  const BaselineInfo* info = find_baseline(name);
+  if (info == nullptr)
     throw Error(ErrorKind::bad_task, "reproduce: no method \"" + name + "\"");
   const Stage& last = stage(1);
   const Study study = make_study(model_, edit_, model_.task, true, exec_);
   const Attribute& attribute = study.attributes[at(study.find(attribute_))];
+  const Study trained = make_study(model_, train_, model_.task, true, exec_);
   HeadProblem problem = last.problem;
   problem.favorable = 1;
-  problem.train.reset();
+  if (info->trains)
+    problem.train->attributes = {
+        {attribute_, trained.attributes[at(trained.find(attribute_))].code, 2}};
+  else
+    problem.train.reset();
   problem.attribute_features = model_.backbone->columns()->of(attribute);
   problem.edit.rows = last.edit.rows.rows();
   problem.edit.attributes = {{attribute_, last.edit.group, 2}};
   const Stopwatch start;
   const std::vector<BaselineCandidate> candidates = fit_baseline(name, problem, exec_);
   const double seconds = start.seconds(), cpu = start.cpu();
-  Measured measured = best_of(id, last, candidates);
-  measured.value["seconds"] = seconds;
-  measured.value["cpu"] = cpu;
-  measured.value["rows"] = static_cast<double>(edit_.rows());
-  return measured;
+  Measured found = measured(id, last, candidates[best_of(last, candidates)]);
+  found.value["seconds"] = seconds;
+  found.value["cpu"] = cpu;
+  found.value["rows"] = static_cast<double>(info->trains ? train_.rows() : edit_.rows());
+  return found;
 }
 
 Measured AdultIncome::network(const std::string& id, const Settings& settings) {
@@ -252,16 +265,27 @@ Measured AdultIncome::network(const std::string& id, const Settings& settings) {
   problem.edit.attributes = {{attribute_, whole.edit.group, 2}};
   problem.train =
       HeadPart{.rows = study.rows(), .attributes = {{attribute_, attribute.code, 2}}};
-  const Stopwatch start;
+  BaselineOptions options;
+  options.checkpoints = checkpoints_;
+  options.hidden = {100, 100, 100};
+  options.effort = settings.number("effort");
+  options.watch = [&](const BaselineCandidate& candidate) {
+    const Score reached = scored(candidate, whole.report);
+    return std::vector<double>{100 * reached.accuracy, reached.bias};
+  };
   const std::vector<BaselineCandidate> candidates =
-      fit_baseline(settings.word("network"), problem, exec_,
-                   {.hidden = {100, 100, 100}, .effort = settings.number("effort")});
-  const double seconds = start.seconds(), cpu = start.cpu();
-  Measured measured = best_of(id, whole, candidates);
-  measured.value["seconds"] = seconds;
-  measured.value["cpu"] = cpu;
-  measured.value["rows"] = static_cast<double>(train_.rows());
-  return measured;
+      fit_baseline(settings.word("network"), problem, exec_, options);
+  const BaselineCandidate& best = candidates[best_of(whole, candidates)];
+  Measured found = measured(id, whole, best);
+  found.chosen = training_text(best);
+  found.value["seconds"] = best.training.seconds;
+  found.value["cpu"] = best.training.cpu;
+  if (candidates.size() > 1)
+    for (const BaselineCandidate& candidate : candidates)
+      found.value["choosing"] += candidate.training.seconds;
+  found.value["rows"] = static_cast<double>(train_.rows());
+  curves_.add(id, best.training);
+  return found;
 }
 
 std::string AdultIncome::pareto(const Settings& settings) {
@@ -296,7 +320,8 @@ UnitResult run_adult(World& world, const Unit& unit, const Exec& exec) {
       },
       exec);
   result.facts = adult.facts();
-  if (unit.settings.has("pictures")) result.pictures = adult.pareto(unit.settings);
+  result.pictures =
+      unit.settings.has("pictures") ? adult.pareto(unit.settings) : adult.curves().json();
   return result;
 }
 

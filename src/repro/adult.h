@@ -5,6 +5,7 @@
 #include "fmd/baselines/baseline.h"
 #include "fmd/pipeline/study.h"
 #include "fmd/pipeline/train_model.h"
+#include "repro/curves.h"
 #include "repro/experiment.h"
 
 namespace fmd::repro {
@@ -25,20 +26,26 @@ class AdultIncome {
                                             const Settings& settings);
   // Control: a model of the same kind, trained without the attribute's column.
   [[nodiscard]] Measured retrained(const std::string& id);
-  // A rival method, by its name in baselines().
+  // A rival method, by its name in baselines(), fitted on the rows of D_ex; one that fits
+  // the last layer again does so on the training rows.
   [[nodiscard]] Measured rival(const std::string& id, const std::string& name);
   // A method that trains a network from scratch on the training rows; settings: network,
   // its name in baselines(), and effort.
   [[nodiscard]] Measured network(const std::string& id, const Settings& settings);
   // Accuracy and bias of solve on the last layer for each lambda, as JSON.
   [[nodiscard]] std::string pareto(const Settings& settings);
+  [[nodiscard]] const Curves& curves() const { return curves_; }
   [[nodiscard]] std::map<std::string, double> facts() const { return facts_; }
 
  private:
   [[nodiscard]] Vector averaged() const;
-  // The candidate that is most accurate on the hold-out, on the rows that report.
-  [[nodiscard]] Measured best_of(const std::string& id, const Stage& stage,
-                                 const std::vector<BaselineCandidate>& candidates) const;
+  [[nodiscard]] Score scored(const BaselineCandidate& candidate, const Side& side) const;
+  // The candidate that is most accurate on the hold-out.
+  [[nodiscard]] std::size_t best_of(const Stage& stage,
+                                    const std::vector<BaselineCandidate>& candidates) const;
+  // Its figures on the rows that report.
+  [[nodiscard]] Measured measured(const std::string& id, const Stage& stage,
+                                  const BaselineCandidate& candidate) const;
   [[nodiscard]] Side side(const Model& model, const Table& table) const;
 
   Exec exec_;
@@ -47,6 +54,8 @@ class AdultIncome {
   Table train_, edit_, holdout_, report_;
   Model model_;
   std::map<Index, Stage> stages_;
+  std::filesystem::path checkpoints_;
+  Curves curves_{{"accuracy", "bias"}};
   std::map<std::string, double> facts_;
 };
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/index.h"
+#include "fmd/baselines/baseline.h"
 #include "fmd/core/error.h"
 #include "fmd/core/rng.h"
 #include "fmd/fit/adam.h"
@@ -85,7 +86,8 @@ DigitSet make_digit_set(Digits digits, const Painting& painting, Index copies,
 ColouredMnist::ColouredMnist(World& world, const Unit& unit, const Exec& exec)
     : exec_(exec),
       copies_(unit.settings.count("copies")),
-      network_({3 * world.test_digits().pixels, 100, 100, 100, 10}, Activation::relu) {
+      network_({3 * world.test_digits().pixels, 100, 100, 100, 10}, Activation::relu),
+      checkpoints_(world.checkpoints()) {
   Rng rng(unit.seed, "training digits");
   std::vector<Index> rows = permutation(world.train_digits().size(), rng);
   rows.resize(std::min(rows.size(), at(unit.settings.count("train_digits"))));
@@ -262,16 +264,75 @@ Measured ColouredMnist::from_scratch(const SpecRow& row, const Settings& setting
                 as_solve ? solved(stage, own, exec_) : trained_anew(stage, own), exec_);
 }
 
+Measured ColouredMnist::network(const std::string& id, const Settings& settings) {
+  const Side shown = images(report_);
+  const auto X = make_coloured(train_digits_, train_colours_);
+  const LinearHead none(X->cols(), 10);  // of no meaning: these methods make their own
+  HeadProblem problem;
+  problem.head = &none;
+  problem.theta = Vector::Zero(none.parameters());
+  problem.repaired = {{0, PairKind::flip}};
+  problem.train =
+      HeadPart{.rows = {X.get(), train_digits_.label, {}, {}},
+               .attributes = {{"colour", train_colours_.code, std::ssize(painting_.all)}}};
+  problem.edit = *problem.train;
+  const auto side = static_cast<Index>(
+      std::llround(std::sqrt(static_cast<double>(train_digits_.pixels))));
+  const auto scored = [&](const BaselineCandidate& candidate) {
+    const auto answers = [&](const OwnedRows& rows) {
+      return candidate.answer({rows.rows(), {}}, exec_);
+    };
+    const Answers plain = answers(shown.rows), c = answers(shown.pairs.c),
+                  cbar = answers(shown.pairs.cbar);
+    Score found;
+    const Index n = plain.p.rows();
+    for (Index i = 0; i < n; ++i) {
+      const std::int32_t y = shown.rows.y[at(i)];
+      found.accuracy += plain.decision(i, y) / static_cast<double>(n);
+      found.bias += std::abs(c.p(i, y) - cbar.p(i, y)) / static_cast<double>(n);
+    }
+    return found;
+  };
+  BaselineOptions options;
+  options.checkpoints = checkpoints_;
+  options.hidden = {100, 100, 100};
+  options.effort = settings.number("effort");
+  options.image = {3, side, side};
+  options.watch = [&](const BaselineCandidate& candidate) {
+    const Score reached = scored(candidate);
+    return std::vector<double>{100 * reached.accuracy, reached.bias};
+  };
+  const std::vector<BaselineCandidate> made =
+      fit_baseline(settings.word("network"), problem, exec_, options);
+  if (made.size() != 1)  // there would be something to choose
+    throw Error(ErrorKind::bad_task, fmt::format("reproduce: {} has several settings",
+                                                 settings.word("network")));
+  const BaselineCandidate& trained = made.front();
+  const Score reached = scored(trained);
+  curves_.add(id, trained.training);
+  return {id,
+          {{"accuracy", 100 * reached.accuracy},
+           {"bias", reached.bias},
+           {"seconds", trained.training.seconds},
+           {"cpu", trained.training.cpu},
+           {"choosing", 0},
+           {"rows", static_cast<double>(train_digits_.size())}},
+          training_text(trained),
+          true};
+}
+
 UnitResult run_coloured(World& world, const Unit& unit, const Exec& exec) {
   ColouredMnist colours(world, unit, exec);
   UnitResult result;
   result.rows = run_rows(
       unit, [&](Index layers) -> const Stage& { return colours.stage(layers); },
       [&](const SpecRow& row, const Settings& settings) {
+        if (row.method == "network") return colours.network(row.id, settings);
         return colours.from_scratch(row, settings);
       },
       exec);
   result.facts = colours.facts();
+  result.pictures = colours.curves().json();
   return result;
 }
 

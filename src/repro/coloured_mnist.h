@@ -6,6 +6,7 @@
 #include "fmd/model/mlp_head.h"
 #include "fmd/model/pairs.h"
 #include "fmd/repro/recolour.h"
+#include "repro/curves.h"
 #include "repro/experiment.h"
 
 namespace fmd::repro {
@@ -36,10 +37,14 @@ class ColouredMnist {
   // cross-entropy on both sides as they are. Method "scratch_redrawn": all that solve has
   // (new colours in each epoch, consistency), except the trained network.
   [[nodiscard]] Measured from_scratch(const SpecRow& row, const Settings& settings);
+  // A method that trains a network of this shape on the biased training digits; settings:
+  // network, its name in baselines(), and effort.
+  [[nodiscard]] Measured network(const std::string& id, const Settings& settings);
   // From now on, edits and choices see only this many of the D_ex digits. Stages are made
   // again.
   void use(Index digits);
 
+  [[nodiscard]] const Curves& curves() const { return curves_; }
   [[nodiscard]] std::map<std::string, double> facts() const { return facts_; }
 
  private:
@@ -64,6 +69,8 @@ class ColouredMnist {
   DigitSet once_, redrawn_;  // the edit digits as networks from scratch see them
   std::map<Index, Stage> stages_;
   OwnedPairs fresh_;
+  std::filesystem::path checkpoints_;
+  Curves curves_{{"accuracy", "bias"}};
   std::map<std::string, double> facts_;
 };
 

@@ -9,6 +9,7 @@
 #include "repro/adult.h"
 #include "repro/coloured_mnist.h"
 #include "repro/faces.h"
+#include "repro/faces_trained.h"
 #include "repro/hessian_refresh.h"
 #include "repro/samples.h"
 #include "repro/shown_pairs.h"
@@ -101,6 +102,7 @@ Experiment find_experiment(const std::string& name) {
   if (name == "samples") return run_samples;
   if (name == "hessian") return run_hessian;
   if (name == "faces") return run_faces;
+  if (name == "faces_trained") return run_faces_trained;
   if (name == "pairs") return run_shown_pairs;
   if (name == "stereotypes") return run_stereotypes;
   if (name == "overview")

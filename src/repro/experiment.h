@@ -37,12 +37,14 @@ struct StereotypeStage;
 class World {
  public:
   // features: a folder that keeps the features of images; empty = they are not kept.
-  // model: the folder of a language model, or none.
+  // model: the folder of a language model, or none. checkpoints: a folder where trainings
+  // leave their state, or none.
   explicit World(std::filesystem::path data_folder, std::filesystem::path features = {},
-                 std::filesystem::path model = {})
+                 std::filesystem::path model = {}, std::filesystem::path checkpoints = {})
       : folder_(std::move(data_folder)),
         features_(std::move(features)),
-        model_(std::move(model)) {}
+        model_(std::move(model)),
+        checkpoints_(std::move(checkpoints)) {}
   // Given digits, for tests.
   World(Digits train, Digits test)
       : train_(std::make_unique<Digits>(std::move(train))),
@@ -50,6 +52,7 @@ class World {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] const std::filesystem::path& features() const { return features_; }
   [[nodiscard]] const std::filesystem::path& model() const { return model_; }
+  [[nodiscard]] const std::filesystem::path& checkpoints() const { return checkpoints_; }
   // What the seeds of a case share; null before it is made.
   [[nodiscard]] std::shared_ptr<StereotypeStage>& stereotypes(const std::string& name) {
     return stereotypes_[name];
@@ -61,7 +64,7 @@ class World {
                                      const Exec& exec);
 
  private:
-  std::filesystem::path folder_, features_, model_;
+  std::filesystem::path folder_, features_, model_, checkpoints_;
   std::map<std::string, std::shared_ptr<StereotypeStage>> stereotypes_;  // by case
   std::map<std::string, std::shared_ptr<const FaceSet>> faces_;          // by network
   std::unique_ptr<Digits> train_, test_;

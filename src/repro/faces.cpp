@@ -564,9 +564,38 @@ Measured Faces::run(const SpecRow& row, const Settings& settings) {
 
 }  // namespace
 
-FaceSet read_faces(const std::filesystem::path& data_folder, const std::string& network,
-                   const std::string& label, const std::filesystem::path& cache,
-                   const Exec& exec) {
+FaceJudge::FaceJudge(const FaceSet& set, std::vector<Index> rows, const Exec& exec)
+    : rows_(std::move(rows)) {
+  Exec same = exec;
+  same.seed = 1;
+  const auto matches = std::make_shared<FaceMatches>(set, rows_, same);
+  judge_ = [matches](const std::vector<double>& p1) {
+    Scored scored;
+    scored.p = Matrix(std::ssize(p1), 2);
+    scored.y = matches->y;
+    scored.favorable = 1;
+    for (std::size_t i = 0; i < p1.size(); ++i) {
+      scored.p(static_cast<Index>(i), 0) = 1 - p1[i];
+      scored.p(static_cast<Index>(i), 1) = p1[i];
+    }
+    scored.decision = decide(scored.p, 0.5);
+    const FaceScore score = face_score(scored.decision, scored.y, matches->attribute.code);
+    const MatchReport match = match_report(matches->plan, matches->input, scored, 0.95);
+    return std::map<std::string, double>{
+        {"unb", score.unbiased},
+        {"wor", score.worst},
+        {"avg", score.average},
+        {"co", match.co.value},
+        {"floor", match.floor.value},
+        {"excess", match.excess.value},
+        {"unb_rows", 1.96 * score.unbiased_error},
+        {"wor_rows", 1.96 * score.worst_error},
+        {"excess_rows", (match.excess.high - match.excess.low) / 2}};
+  };
+}
+
+FaceSet read_face_table(const std::filesystem::path& data_folder, const std::string& label,
+                        const Exec& exec) {
   for (const DatasetFile& file : faces_data().files)  // each is checked
     (void)read_image_file(faces_data(), file, data_folder);
   FaceSet set;
@@ -583,6 +612,14 @@ FaceSet read_faces(const std::filesystem::path& data_folder, const std::string& 
     set.y.push_back(set.table.column(label).numbers[at(i)] > 0 ? 1 : 0);
     set.male.push_back(set.table.column(kGender).numbers[at(i)] > 0 ? 1 : 0);
   }
+  return set;
+}
+
+FaceSet read_faces(const std::filesystem::path& data_folder, const std::string& network,
+                   const std::string& label, const std::filesystem::path& cache,
+                   const Exec& exec) {
+  FaceSet set = read_face_table(data_folder, label, exec);
+  const Column& name = set.table.columns.front();
   Model model = open_model_file(data_folder / "models" / network)->model();
   Task task = model.task;
   InputSpec image;

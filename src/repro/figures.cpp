@@ -208,6 +208,53 @@ ReproducedFigure samples_figure(const ReproducedTable& table) {
   return {"samples", title, svg(picture)};
 }
 
+// ---------------------------------------------------------------- steps of a training
+
+// Each row of a case over the share of its steps; none without curves.
+ReproducedFigure training_figure(const ReproducedTable& table) {
+  const std::string title = "What more steps of training bring";
+  Picture picture{.title = title, .panels = {}, .columns = 2, .notes = {}};
+  struct Part {
+    const char *column, *title;
+  };
+  for (const ReproducedCase& c : table.cases) {
+    if (c.pictures.empty()) continue;
+    const Json curves = Json::parse(c.pictures).value("curves", Json::object());
+    for (const Part& part : {Part{"accuracy", "accuracy in %"}, Part{"bias", "flip gap Co"},
+                             Part{"unb", "mean accuracy of the cells in %"},
+                             Part{"wor", "accuracy of the worst cell in %"}}) {
+      Chart chart{.title = c.title,
+                  .x = {.title = "share of the steps in %"},
+                  .y = {.title = part.title},
+                  .series = {}};
+      for (std::size_t i = 0; i < c.rows.size(); ++i) {
+        const Json points = curves.value(c.rows[i].id, Json::array());
+        if (points.empty() || !points.front().contains(part.column)) continue;
+        const Look look = look_of(c.rows[i].id, i);
+        const auto last = points.back().at("step").get<double>();
+        ChartSeries s{.name = c.rows[i].title,
+                      .points = {},
+                      .mark = look.mark,
+                      .ink = look.ink,
+                      .stroke = Stroke::solid,
+                      .hollow = look.hollow};
+        for (const Json& p : points)
+          s.points.push_back(point(100 * p.at("step").get<double>() / last,
+                                   p.at(part.column).get<double>()));
+        chart.series.push_back(std::move(s));
+      }
+      if (!chart.series.empty()) picture.panels.push_back(std::move(chart));
+    }
+  }
+  if (picture.panels.empty()) return {};
+  picture.notes = {
+      fmt::format("Made by fmd reproduce {}, fmd {}: first seed, on the rows that report. "
+                  "The last step "
+                  "is the one in the table; none is chosen by these curves.",
+                  table.name, table.version)};
+  return {table.name + "-steps", title, svg(picture)};
+}
+
 // ---------------------------------------------------------------- the toy
 
 // Where the logits of a digit lie: its shape's part upward, its colour's part to the right.
@@ -451,6 +498,10 @@ std::vector<ReproducedFigure> figures_of(const ReproducedTable& table) {
     if (table.name == "samples") figures.push_back(samples_figure(table));
     if (table.name == "table2" || table.name == "table7") {
       ReproducedFigure figure = tradeoff_figure(table);
+      if (!figure.svg.empty()) figures.push_back(std::move(figure));
+    }
+    if (table.name.ends_with("_trained")) {
+      ReproducedFigure figure = training_figure(table);
       if (!figure.svg.empty()) figures.push_back(std::move(figure));
     }
     const std::string& pictures = table.cases.front().pictures;

@@ -1,9 +1,11 @@
 #include "fmd/repro/reproduce.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "core/disk.h"
 #include "data/words.h"
 #include "fmd/core/blas.h"
 #include "fmd/core/error.h"
@@ -76,7 +78,29 @@ const repro::Spec& find_spec(const std::string& name) {
                           list_words(reproducible())));
 }
 
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed)
+    throw Error(ErrorKind::cannot_write,
+                fmt::format("reproduce: the folder {} cannot be made: {}", folder.string(),
+                            failed.message()),
+                "choose another one: fmd reproduce TABLE -o FOLDER");
+}
+
+void remove_checkpoints(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".checkpoint") all.push_back(entry.path());
+  for (const std::filesystem::path& file : all) internal::disk::remove(file);
+  internal::disk::remove_empty_folder(folder);
+}
+
 }  // namespace
+
+std::string shown_beside(const std::string& name) {
+  return find_spec(name).settings.word("beside");
+}
 
 std::vector<std::string> reproducible() {
   std::vector<std::string> names;
@@ -90,7 +114,13 @@ ReproducedTable reproduce(const std::string& name, const ReproduceOptions& optio
   if (options.seeds.empty())
     throw Error(ErrorKind::bad_option, "reproduce: no seeds", "give at least one");
   const repro::Experiment run = repro::find_experiment(spec.experiment);
-  repro::World world(options.data, options.features, options.model);
+  const bool trains =
+      std::any_of(spec.rows.begin(), spec.rows.end(),
+                  [](const repro::SpecRow& row) { return row.method == "network"; });
+  const std::filesystem::path checkpoints =
+      trains ? options.checkpoints : std::filesystem::path();
+  if (!checkpoints.empty()) make_folder(checkpoints);
+  repro::World world(options.data, options.features, options.model, checkpoints);
   repro::UnitCache cache(options.cache, options.fresh);
   ReproducedTable table{.name = spec.name,
                         .title = spec.title,
@@ -130,6 +160,7 @@ ReproducedTable reproduce(const std::string& name, const ReproduceOptions& optio
     }
     table.cases.push_back(summarise(spec, c, units));
   }
+  if (!checkpoints.empty()) remove_checkpoints(checkpoints);
   return table;
 }
 

@@ -1,5 +1,6 @@
 #include "fmd/repro/reproduced_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -199,6 +200,31 @@ SeedMean seed_mean(const std::vector<double>& values) {
   result.low = result.mean - half;
   result.high = result.mean + half;
   return result;
+}
+
+ReproducedTable joined(ReproducedTable table, const ReproducedTable& more) {
+  const std::string seeds =
+      fmt::format("{} seed{}", more.seeds.size(), more.seeds.size() == 1 ? "" : "s");
+  for (const ReproducedCase& from : more.cases) {
+    const auto to =
+        std::find_if(table.cases.begin(), table.cases.end(),
+                     [&](const ReproducedCase& c) { return c.name == from.name; });
+    if (to == table.cases.end()) continue;
+    for (ReproducedRow row : from.rows) {
+      const bool known =
+          std::any_of(to->rows.begin(), to->rows.end(),
+                      [&](const ReproducedRow& own) { return own.id == row.id; });
+      if (known) continue;
+      if (more.seeds != table.seeds) row.chosen += (row.chosen.empty() ? "" : "; ") + seeds;
+      to->rows.push_back(std::move(row));
+    }
+  }
+  table.notes.push_back(
+      fmt::format("Rows that `fmd reproduce {}` made ({}; {}) stand below the others; see "
+                  "[{}.md]({}.md).",
+                  more.name, seeds, more.machine, more.name, more.name));
+  for (const std::string& note : more.notes) table.notes.push_back(note);
+  return table;
 }
 
 std::string to_json(const ReproducedTable& table) {

@@ -12,9 +12,11 @@ const std::vector<Spec>& specs() {
     const Embedded all[] = {
         {"toy", kReproToy, kReproToySize},
         {"table1", kReproTable1, kReproTable1Size},
+        {"table1_trained", kReproTable1_trained, kReproTable1_trainedSize},
         {"table2", kReproTable2, kReproTable2Size},
         {"table2_trained", kReproTable2_trained, kReproTable2_trainedSize},
         {"table3", kReproTable3, kReproTable3Size},
+        {"table3_trained", kReproTable3_trained, kReproTable3_trainedSize},
         {"table4", kReproTable4, kReproTable4Size},
         {"table5", kReproTable5, kReproTable5Size},
         {"table6", kReproTable6, kReproTable6Size},

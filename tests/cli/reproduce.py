@@ -11,8 +11,8 @@ import unittest
 import xml.etree.ElementTree
 
 FMD = ""
-TABLES = ["toy", "table1", "table2", "table2_trained", "table3", "table4", "table5", "table6", "table7", "table8", "samples",
-          "hessian", "pairs", "overview"]
+TABLES = ["toy", "table1", "table1_trained", "table2", "table2_trained", "table3", "table3_trained", "table4", "table5",
+          "table6", "table7", "table8", "samples", "hessian", "pairs", "overview"]
 
 
 def has_data():

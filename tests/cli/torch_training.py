@@ -92,6 +92,32 @@ def taken_up(folder):
     assert kept[0] in done.stderr and "remove the file" in done.stderr, done.stderr
 
 
+def reproduced(folder):
+    """The quick form of every rival in the paper's tables; rows of a table beside stand on the page of the table."""
+    data = pathlib.Path(os.environ.get("FMD_DATA", "nowhere"))
+    tables = {"table1_trained": ("mnist", {"plain", "ldr", "lff", "rebias"}),
+              "table2_trained": ("adult", {"vanilla", "plain", "groupdro", "ldr", "lff", "rebias", "sensr", "sensei",
+                                           "reweigh", "ppif"}),
+              "table3_trained": ("celeba", {"plain", "groupdro", "lff", "ldr"})}
+    for name, (needs, rows) in tables.items():
+        if not (data / needs).is_dir():
+            continue
+        made = json.loads(run(folder, "reproduce", name, "--quick", "--json", "-o", "out").stdout)
+        for case in made["cases"]:
+            assert {row["id"] for row in case["rows"]} == rows, (name, case["rows"])
+            for row in case["rows"]:
+                first = row["ours"][made["columns"][0]]["mean"]
+                assert 0 < first <= 100, (name, row)
+                assert row["id"] == "vanilla" or row["ours"]["cpu"]["mean"] > 0, (name, row)
+            assert len(case["pictures"]["curves"]["lff"]) >= 2, (name, case["pictures"])
+        assert (folder / f"out/{name}-steps.quick.svg").exists()
+        assert not (folder / f"out/{name}.quick.checkpoints").exists()  # all is done
+    if (data / "adult").is_dir():
+        run(folder, "reproduce", "table2", "--quick", "-o", "out")
+        page = (folder / "out/table2.quick.md").read_text(encoding="utf-8")
+        assert "| SenSR | 84.09 / 0.0049 / 571.00 |" in page and "| Reweigh | 82.60 / 0.0051 / 36.00 |" in page, page
+
+
 def without_plugin(folder):
     """Where PyTorch is absent, the message says what to install."""
     environment = {**os.environ, "FMD_TORCH_LIB": str(folder / "absent.so")}
@@ -107,9 +133,11 @@ def main():
         without_plugin(folder)
         if not PYTHON.exists() or not PLUGIN.exists():
             skip("no PyTorch in build/venv-torch", download_refused=True)
-        subprocess.run([PYTHON, TREE / "tests/support/torch_steps.py", PLUGIN], check=True)
+        subprocess.run([PYTHON, TREE / "tests/support/torch_steps.py", PLUGIN,
+                        TREE / "tests/golden/infairness.json"], check=True)
         compared(folder)
         taken_up(folder)
+        reproduced(folder)
 
 
 if __name__ == "__main__":

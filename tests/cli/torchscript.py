@@ -121,6 +121,34 @@ def story(folder):
     run(folder, "predict", "script_out.pt", "test.features", *task)  # the repaired model finds them too
 
 
+PICTURES = """
+import json, sys, torch
+torch.set_num_threads(1)
+with open("test.npy", "rb") as file:
+    data = file.read()
+X = torch.frombuffer(bytearray(data[10 + int.from_bytes(data[8:10], "little"):]), dtype=torch.float32)
+with torch.no_grad():
+    print(json.dumps(torch.softmax(torch.jit.load(sys.argv[1])(X.reshape(-1, 3, 8, 8)), 1).double().tolist()))
+"""
+
+
+def pictures(folder):
+    """A traced ResNet whose input is a tensor for each row: only the last layer changes, and it answers as told."""
+    (folder / "pictures.toml").write_text(
+        'label = "label"\nclasses = ["no", "yes"]\nid = "id"\n[[inputs]]\ntensor = "*.npy"\n'
+        '[[attributes]]\nname = "sex"\nvalues = ["0", "1"]\n', encoding="utf-8")
+    task = ["--task", "pictures.toml", ALLOW]
+    run(folder, "debias", "resnet.pt", "repair.csv", "--test", "test.csv", *task, "--pairs", "match:cosine",
+        "--best-effort", "-o", "resnet_out.pt")
+    old, new = entries((folder / "resnet.pt").read_bytes()), entries((folder / "resnet_out.pt").read_bytes())
+    changed = [key for key in old if old[key] != new[key]]
+    assert 0 < len(changed) <= 2 and all(len(old[key]) in (2 * 8 * 4, 2 * 4) for key in changed), changed
+    told = json.loads(torch(folder, "-c", PICTURES, "resnet_out.pt"))
+    assert largest(scores(folder, "resnet_out.pt", "pictures.toml"), told) < 1e-5
+    run(folder, "undo", "resnet_out.pt.receipt.json", "-o", "resnet_back.pt")
+    assert (folder / "resnet_back.pt").read_bytes() == (folder / "resnet.pt").read_bytes()
+
+
 def other_version(folder):
     """The file as a later PyTorch may write it: a higher version of the format."""
     with zipfile.ZipFile(folder / "flat.pt") as old, zipfile.ZipFile(folder / "later.pt", "w") as new:
@@ -175,6 +203,7 @@ def main():
         torch(folder, TREE / "tests/support/torch_models.py")
         answers(folder)
         story(folder)
+        pictures(folder)
         bad_input(folder)
 
 

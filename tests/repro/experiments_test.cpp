@@ -6,6 +6,7 @@
 #include "fmd/repro/reproduce.h"
 #include "fmd/unlearn/solve.h"
 #include "repro/coloured_mnist.h"
+#include "repro/curves.h"
 #include "repro/hessian_refresh.h"
 #include "repro/samples.h"
 #include "repro/specs.h"
@@ -150,6 +151,49 @@ TEST(Reproduce, TablesAreWrittenWithPaperOursAndBar) {
   EXPECT_NE(text.find(">= 85.00, <= 0.1000: not reached"), std::string::npos);
   const auto json = nlohmann::json::parse(to_json(table));
   EXPECT_EQ(json.at("cases")[0].at("rows")[0].at("ours").at("bias").at("seeds"), 2);
+}
+
+TEST(Reproduce, RowsOfAnotherTableStandBelowThoseOfThePage) {
+  const auto row = [](const std::string& id, std::vector<double> accuracy) {
+    ReproducedRow made;
+    made.id = made.title = id;
+    made.ours = {{"accuracy", seed_mean(accuracy)}};
+    return made;
+  };
+  ReproducedTable page, more;
+  page.columns = more.columns = {"accuracy"};
+  page.seeds = {1, 2};
+  page.cases = {{"a", "A", {row("vanilla", {80, 81})}, {}, ""}, {"b", "B", {}, {}, ""}};
+  more.name = "page_trained";
+  more.seeds = {1};
+  more.notes = {"trained"};
+  more.cases = {{"a", "A", {row("vanilla", {70}), row("lff", {75})}, {}, ""},
+                {"other", "O", {row("ldr", {60})}, {}, ""}};
+  const ReproducedTable both = joined(page, more);
+  ASSERT_EQ(both.cases.size(), 2U);
+  ASSERT_EQ(both.cases[0].rows.size(), 2U);  // its own vanilla row stays
+  EXPECT_EQ(both.cases[0].rows[0].ours.at("accuracy").mean, 80.5);
+  EXPECT_EQ(both.cases[0].rows[1].id, "lff");
+  EXPECT_EQ(both.cases[0].rows[1].chosen, "1 seed");
+  EXPECT_TRUE(both.cases[1].rows.empty());
+  ASSERT_EQ(both.notes.size(), 2U);
+  EXPECT_NE(both.notes[0].find("fmd reproduce page_trained"), std::string::npos);
+  EXPECT_EQ(shown_beside("table1_trained"), "table1");
+  EXPECT_EQ(shown_beside("table1"), "");
+}
+
+TEST(Reproduce, CurvesHaveTheFiguresOfTheirSteps) {
+  Curves curves({"accuracy", "bias"});
+  EXPECT_EQ(curves.json(), "");
+  curves.add("lff", {.steps = 20, .curve = {{10, {70, .2}}, {20, {75, .1}}}});
+  const auto json = nlohmann::json::parse(curves.json());
+  EXPECT_EQ(json.at("curves").at("lff")[1],
+            (nlohmann::json{{"step", 20}, {"accuracy", 75.0}, {"bias", .1}}));
+  BaselineCandidate candidate;
+  candidate.training.steps = 20;
+  EXPECT_EQ(training_text(candidate), "20 steps");
+  candidate.setting = "rho=5";
+  EXPECT_EQ(training_text(candidate), "rho=5; 20 steps");
 }
 
 }  // namespace

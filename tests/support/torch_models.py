@@ -1,7 +1,9 @@
 """Makes the models of tests/cli/torchscript.py in the current folder, and what each answers for test.csv."""
 
 import csv
+import ctypes
 import json
+import struct
 
 import torch
 from torch import nn
@@ -71,6 +73,42 @@ class NoTail(nn.Module):
         return torch.cumsum(self.one(x), 1)
 
 
+class Block(nn.Module):
+    """Of a ResNet."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.one = nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs))
+        self.two = nn.Sequential(nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs))
+        self.side = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+
+    def forward(self, x):
+        return torch.relu(self.two(torch.relu(self.one(x))) + self.side(x))
+
+
+class ResNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(Block(3, 4, 1), Block(4, 6, 2), Block(6, 8, 2))
+        self.pool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.fc(torch.flatten(self.pool(self.blocks(x)), 1))
+
+
+def pictures(name):
+    """3 x 8 x 8 numbers for each row of a table, as name.npy; x1, x2 and sex have a pattern each."""
+    with open(name + ".csv", encoding="utf-8") as file:
+        rows = torch.tensor([[float(r["x1"]), float(r["x2"]), float(r["sex"])] for r in csv.DictReader(file)])
+    shown = (rows @ torch.randn(3, 192, generator=torch.Generator().manual_seed(1))).contiguous()
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(rows)}, 3, 8, 8), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(name + ".npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        file.write(ctypes.string_at(shown.data_ptr(), 4 * shown.numel()))
+    return shown.reshape(-1, 3, 8, 8)
+
+
 made = {"script": (Net(1, nn.Sigmoid()), True), "trace": (Net(1, nn.Sigmoid()), False),
         "three": (Net(3, nn.Softmax(dim=1)), True), "logits": (Net(2, nn.Identity()), True),
         "flat": (Flat(), True), "wide": (Wide(), True)}
@@ -80,6 +118,9 @@ for name, (net, script) in made.items():
     saved = torch.jit.script(net) if script else torch.jit.trace(net, X[:4])
     saved.save(name + ".pt")
     answers[name] = net(X).detach().double().tolist()
+shown = {name: pictures(name) for name in ("repair", "test")}
+resnet = ResNet().eval()
+torch.jit.trace(resnet, shown["test"][:4]).save("resnet.pt")
 json.dump(answers, open("answers.json", "w"))
 torch.jit.script(Tied().eval()).save("tied.pt")
 torch.jit.script(NoTail().eval()).save("no_tail.pt")

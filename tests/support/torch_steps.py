@@ -1,19 +1,25 @@
-"""Run by tests/cli/torch_training.py in the environment that has PyTorch: torch_steps.py PLUGIN.
+"""Run by tests/cli/torch_training.py in the environment that has PyTorch: torch_steps.py PLUGIN GOLDEN.
 
 Every method is written here a second time, in plain PyTorch, and both go 20 steps from the same start on the
-same batches. The loss before each step must agree to 1e-5.
+same batches. The loss before each step must agree to 1e-5. SenSR and SenSeI must also give the losses of the
+library inFairness, which GOLDEN (tests/golden/infairness.json) has.
 """
 
 import ctypes
+import hashlib
 import json
 import math
+import pathlib
+import struct
 import sys
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-STEPS, ROWS, COLS, CLASSES, GROUPS, BATCH = 20, 96, 6, 3, 2, 16
+STEPS, ROWS, CLASSES, GROUPS, BATCH = 20, 96, 3, 2, 16
+IMAGE = [3, 8, 8]
+COLS = math.prod(IMAGE)
 MASK = (1 << 64) - 1
 ORDER, GROUPED, NOISE, SWAP, NETWORKS = (k << 20 for k in range(1, 6))
 TAKE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_char), ctypes.c_uint64)
@@ -35,7 +41,8 @@ class Table(ctypes.Structure):
                 ("train_save", ctypes.CFUNCTYPE(ctypes.c_int, P, TAKE, P, *MESSAGE)),
                 ("train_load", ctypes.CFUNCTYPE(ctypes.c_int, P, C, ctypes.c_uint64, *MESSAGE)),
                 ("train_layer", ctypes.CFUNCTYPE(ctypes.c_int, P, ctypes.c_int32, ctypes.POINTER(I64),
-                                                 ctypes.POINTER(I64), P, *MESSAGE))]
+                                                 ctypes.POINTER(I64), P, *MESSAGE)),
+                ("train_answer", ctypes.CFUNCTYPE(ctypes.c_int, P, P, I64, I64, P, *MESSAGE))]
 
 
 def open_table(path):
@@ -60,7 +67,7 @@ def bits(seed, stream, index):
 
 def uniform(seed, stream, shape, low, high):
     numbers = [(bits(seed, stream, i) >> 40) * 2.0**-24 for i in range(math.prod(shape))]
-    return low + (high - low) * torch.tensor(numbers, dtype=torch.float32).reshape(shape)
+    return low + (high - low) * torch.tensor(numbers, dtype=torch.float32).reshape(tuple(shape))
 
 
 def permutation(seed, stream, count):
@@ -73,24 +80,111 @@ def permutation(seed, stream, count):
 
 torch.manual_seed(3)
 torch.set_num_threads(1)
-X = torch.randn(ROWS, COLS)
+X = torch.randn(ROWS, COLS)  # columns: 3 channels of 8 x 8 pixels
 A = torch.randint(0, GROUPS, (ROWS,))
 Y = ((X[:, 0] + .8 * (A * 2 - 1) + .5 * torch.randn(ROWS)) > 0).long() + (X[:, 1] > 1).long()
 DIRECTIONS = torch.randn(2, COLS)
 SEED = 11
 
 
-def make_net(number, widths, relu_at_end=False):
-    """The same start as in the plug-in: uniform in +-1 / sqrt(inputs)."""
-    layers = []
-    for k, (inputs, outputs) in enumerate(zip(widths, widths[1:])):
-        layer, side = nn.Linear(inputs, outputs), 1 / math.sqrt(inputs)
-        stream = NETWORKS + 1000 * number + 2 * k
+class Start:
+    """The same start as in the plug-in: every tensor of a network has a stream of its own."""
+
+    def __init__(self, number):
+        self.stream = NETWORKS + 1000 * number
+
+    def fill(self, weights, side):
         with torch.no_grad():
-            layer.weight.copy_(uniform(SEED, stream, layer.weight.shape, -side, side))
-            layer.bias.copy_(uniform(SEED, stream + 1, layer.bias.shape, -side, side))
-        layers += [layer, nn.ReLU()]
+            weights.copy_(uniform(SEED, self.stream, weights.shape, -side, side))
+        self.stream += 1
+
+    def dense(self, inputs, outputs):
+        layer = nn.Linear(inputs, outputs)
+        for weights in (layer.weight, layer.bias):
+            self.fill(weights, 1 / math.sqrt(inputs))
+        return layer
+
+    def convolution(self, inputs, outputs, size, stride):
+        layer = nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False)
+        self.fill(layer.weight, math.sqrt(6 / (outputs * size * size)))
+        return layer
+
+
+def rows_hash():
+    numbers = torch.cat([X.flatten(), DIRECTIONS.flatten(), Y.float()]).tolist()
+    return hashlib.sha256(struct.pack(f"<{len(numbers)}f", *numbers)).hexdigest()
+
+
+def make_net(number, widths, relu_at_end=False):
+    start, layers = Start(number), []
+    for inputs, outputs in zip(widths, widths[1:]):
+        layers += [start.dense(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*(layers if relu_at_end else layers[:-1]))
+
+
+class Block(nn.Module):
+    """Of a ResNet: two convolutions, with what came in added at the end."""
+
+    def __init__(self, start, inputs, outputs, stride):
+        super().__init__()
+        self.one = start.convolution(inputs, outputs, 3, stride)
+        self.two = start.convolution(outputs, outputs, 3, 1)
+        self.norm_one, self.norm_two = nn.BatchNorm2d(outputs), nn.BatchNorm2d(outputs)
+        self.side = nn.Identity()
+        if stride > 1 or inputs != outputs:
+            self.side = nn.Sequential(start.convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        return F.relu(self.norm_two(self.two(F.relu(self.norm_one(self.one(x))))) + self.side(x))
+
+
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3))
+
+
+def resnet_body(start, image, width):
+    layers = [nn.Unflatten(1, image), start.convolution(image[0], width, 7, 2), nn.BatchNorm2d(width), nn.ReLU(),
+              nn.MaxPool2d(3, 2, 1)]
+    inputs = width
+    for stage in range(4):
+        for block in range(2):
+            layers.append(Block(start, inputs, width << stage, 2 if stage and not block else 1))
+            inputs = width << stage
+    return nn.Sequential(*layers, Mean())
+
+
+class Pixels(nn.Module):
+    """Sees one pixel at a time, and takes the mean."""
+
+    def __init__(self, start, image, width):
+        super().__init__()
+        self.each = nn.Sequential(start.dense(image[0], width), nn.ReLU(), start.dense(width, width), nn.ReLU())
+        self.channels = image[0]
+
+    def forward(self, x):
+        return self.each(x.unflatten(1, (self.channels, -1)).movedim(1, 2)).mean(1)
+
+
+def body_and_head(s, number, code=None):
+    """What the method trains: a body, and the last layer."""
+    start = Start(number)
+    if s.get("network") == "resnet18":
+        body, width = resnet_body(start, s["image"], s["width"]), 8 * s["width"]
+    else:
+        widths = [COLS, *WIDTHS[1:-1]]
+        if code:
+            widths[-1] = code
+        layers = []
+        for inputs, outputs in zip(widths, widths[1:]):
+            layers += [start.dense(inputs, outputs), nn.ReLU()]
+        body, width = nn.Sequential(*layers), widths[-1]
+    return body, (None if code else start.dense(width, CLASSES)), width
+
+
+def network_of(s, number):
+    body, head, _ = body_and_head(s, number)
+    return nn.Sequential(body, head)
 
 
 def batch_of(step):
@@ -123,7 +217,7 @@ def descend(optimizer, loss, retain=False):
 
 
 def plain(s):
-    net = make_net(0, WIDTHS)
+    net = network_of(s, 0)
     adam = torch.optim.Adam(net.parameters(), lr=s["rate"], weight_decay=s["decay"])
     for step in range(STEPS):
         for group in adam.param_groups:
@@ -133,7 +227,7 @@ def plain(s):
 
 
 def groupdro(s):
-    net = make_net(0, WIDTHS)
+    net = network_of(s, 0)
     sgd = torch.optim.SGD(net.parameters(), lr=s["rate"], momentum=.9, weight_decay=s["decay"])
     cells = CLASSES * GROUPS
     q = torch.ones(cells) / cells
@@ -172,7 +266,7 @@ def gce(logits, y, q=.7):
 
 
 def lff(s):
-    biased, net = make_net(0, WIDTHS), make_net(1, WIDTHS)
+    biased, net = network_of(s, 0), network_of(s, 1)
     adam = torch.optim.Adam([*biased.parameters(), *net.parameters()], lr=s["rate"], weight_decay=s["decay"])
     of_biased, of_net = Ema(), Ema()
     for step in range(STEPS):
@@ -185,8 +279,8 @@ def lff(s):
 
 def ldr(s):
     code = s["code"]
-    inner, biased = make_net(0, [*WIDTHS[:-1], code], True), make_net(1, [*WIDTHS[:-1], code], True)
-    head, biased_head = make_net(2, [2 * code, CLASSES]), make_net(3, [2 * code, CLASSES])
+    (inner, _, width), (biased, _, _) = body_and_head(s, 0, code), body_and_head(s, 1, code)
+    head, biased_head = make_net(2, [2 * width, CLASSES]), make_net(3, [2 * width, CLASSES])
     everything = [p for net in (inner, biased, head, biased_head) for p in net.parameters()]
     adam = torch.optim.Adam(everything, lr=s["rate"], weight_decay=s["decay"])
     of_biased, of_net = Ema(), Ema()
@@ -218,8 +312,15 @@ def hsic(one, two):
             - 2 / (m - 2) * (ones @ k @ l @ ones)) / (m * (m - 3))
 
 
+def biased_network(s):
+    start, width = Start(1), s["biased_width"]
+    if s.get("biased") == "pixels":
+        return nn.Sequential(Pixels(start, s["image"], width), start.dense(width, CLASSES))
+    return nn.Sequential(nn.Sequential(start.dense(COLS, width), nn.ReLU()), start.dense(width, CLASSES))
+
+
 def rebias(s):
-    net, biased = make_net(0, WIDTHS), make_net(1, [COLS, s["biased_width"], CLASSES])
+    net, biased = network_of(s, 0), biased_network(s)
     own = torch.optim.Adam(net.parameters(), lr=s["rate"], weight_decay=s["decay"])
     other = torch.optim.Adam(biased.parameters(), lr=s["rate"], weight_decay=s["decay"])
     for step in range(STEPS):
@@ -248,7 +349,7 @@ def attack(s, step, x, objective):
 
 
 def sensr(s):
-    net, apart, lamb = make_net(0, WIDTHS), fair_distance(), 1.0
+    net, apart, lamb = network_of(s, 0), fair_distance(), 1.0
     adam = torch.optim.Adam(net.parameters(), lr=s["rate"], weight_decay=s["decay"])
     for step in range(STEPS):
         rows = batch_of(step)
@@ -259,7 +360,7 @@ def sensr(s):
 
 
 def sensei(s):
-    net, apart, lamb = make_net(0, WIDTHS), fair_distance(), 1.0
+    net, apart, lamb = network_of(s, 0), fair_distance(), 1.0
     adam = torch.optim.Adam(net.parameters(), lr=s["rate"], weight_decay=s["decay"])
     for step in range(STEPS):
         rows = batch_of(step)
@@ -282,9 +383,14 @@ METHODS = {
     "lff": (lff, {}),
     "ldr": (ldr, {"code": 4, "lambda_dis": 10.0, "lambda_swap": 1.0, "lambda_swap_biased": 10.0, "swap_from": 7}),
     "rebias": (rebias, {"biased_width": 4}),
+    "rebias, pixels": (rebias, {"biased_width": 4, "biased": "pixels", "image": IMAGE}),
     "sensr": (sensr, {"attack_steps": 5, "attack_rate": .02, "epsilon": .05, "lambda_rate": 1.0}),
     "sensei": (sensei, {"attack_steps": 5, "attack_rate": .02, "epsilon": .05, "rho": 5.0}),
 }
+# A small rate: batch norms of few rows make the losses of large steps depend on the last bits.
+RESNET = {"network": "resnet18", "image": IMAGE, "width": 4, "rate": 1e-5}
+for _name in ("plain", "groupdro", "lff", "ldr", "rebias"):
+    METHODS[f"{_name}, resnet18"] = (METHODS[_name][0], {**METHODS[_name][1], **RESNET})
 
 
 class Training:
@@ -312,7 +418,20 @@ class Training:
     def load(self, state):
         return self.table.train_load(self.it, state, len(state), *self.room())
 
-    def layers(self):
+    def answer(self, x):
+        found = torch.empty(len(x), CLASSES)
+        assert self.table.train_answer(self.it, x.contiguous().data_ptr(), len(x), x.shape[1], found.data_ptr(),
+                                       *self.room()), self.message.value
+        return found
+
+    def state(self):
+        """The dense layers, or what another network answers."""
+        if self.table.train_layer(self.it, 0, I64(), I64(), None, *self.room()) < 0:
+            assert b"not dense" in self.message.value, self.message.value
+            return self.answer(X).tolist()
+        return self.layers()
+
+    def sized_layers(self):
         sizes, made, k, count = (I64(), I64()), [], 0, 1
         while k < count:
             count = self.table.train_layer(self.it, k, sizes[0], sizes[1], None, *self.room())
@@ -320,9 +439,13 @@ class Training:
             rows, cols = sizes[0].value, sizes[1].value
             numbers = (ctypes.c_double * (rows * cols + rows))()
             self.table.train_layer(self.it, k, sizes[0], sizes[1], ctypes.cast(numbers, P), *self.room())
-            made.append(list(numbers))
+            values = torch.tensor(list(numbers), dtype=torch.float32)
+            made.append((values[: rows * cols].reshape(rows, cols), values[rows * cols:]))
             k += 1
         return made
+
+    def layers(self):
+        return [part.tolist() for layer in self.sized_layers() for part in layer]
 
     def close(self):
         self.table.train_close(self.it)
@@ -330,15 +453,16 @@ class Training:
 
 def check(table, name):
     loop, more = METHODS[name]
-    settings = {**COMMON, **more, "method": name}
+    settings = {**COMMON, **more, "method": name.split(",")[0]}
     expected = list(loop({"rate_every": 1 << 30, "rate_factor": 1, "rate_from": 0, **settings}))
     training = Training(table, settings)
     assert training.it, training.message.value
     losses = training.run(STEPS)
     worst = max(abs(one - two) / max(1, abs(two)) for one, two in zip(losses, expected))
-    print(f"{name:9} loss {losses[0]:.6f} .. {losses[-1]:.6f}   largest difference {worst:.1e}")
+    print(f"{name:18} loss {losses[0]:.6f} .. {losses[-1]:.6f}   largest difference {worst:.1e}")
     assert len(expected) == STEPS and worst < 1e-5, (name, losses, expected)
-    end = training.layers()
+    end = training.state()
+    assert (training.answer(X[:5]).shape) == (5, CLASSES)
 
     # The same again, stopped after 9 steps and taken up in a new training: the same bits.
     first = Training(table, settings)
@@ -346,15 +470,42 @@ def check(table, name):
     state = first.save()
     second = Training(table, settings)
     assert second.load(state), second.message.value
-    assert part + second.run(STEPS - 9) == losses and second.layers() == end, name
+    assert part + second.run(STEPS - 9) == losses and second.state() == end, name
     assert not second.load(state[: len(state) // 2])  # a cut off checkpoint is refused
     for one in (training, first, second):
         one.close()
 
 
+def check_answers(table):
+    """What the plug-in answers is what its layers answer."""
+    for name in ("plain", "ldr"):
+        training = Training(table, {**COMMON, **METHODS[name][1], "method": name})
+        training.run(5)
+        z, layers = X, training.sized_layers()
+        for k, (weight, bias) in enumerate(layers):
+            z = F.linear(z, weight, bias)
+            z = F.relu(z) if k + 1 < len(layers) else z
+        assert (training.answer(X) - z).abs().max() < 1e-5, name
+        training.close()
+
+
+def check_library(table, path):
+    """The losses of inFairness, from the same start on the same rows."""
+    golden = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    assert golden["rows"] == rows_hash(), "other rows than inFairness had: make_golden.py infairness"
+    for name, expected in golden["losses"].items():
+        training = Training(table, {**COMMON, **METHODS[name][1], "method": name})
+        losses = training.run(STEPS)
+        worst = max(abs(one - two) / max(1, abs(two)) for one, two in zip(losses, expected))
+        print(f"{name:18} against inFairness: largest difference {worst:.1e}")
+        assert len(expected) == STEPS and worst < 1e-5, (name, losses, expected)
+        training.close()
+
+
 def check_errors(table):
     for change, words in (({"method": "magic"}, "no method magic"), ({"classes": 2}, "a label outside 0 .. 1"),
-                          ({"groups": 1}, "an attribute's value outside"), ({"batch": 0}, "a batch needs rows")):
+                          ({"groups": 1}, "an attribute's value outside"), ({"batch": 0}, "a batch needs rows"), ({"network": "cloud"}, "no network cloud"),
+                          ({"network": "resnet18", "image": [3, 9, 9]}, "not the shape of the rows")):
         failed = Training(table, {**COMMON, "method": "plain", **change})
         assert not failed.it and words in failed.message.value.decode(), failed.message.value
 
@@ -363,7 +514,10 @@ def main():
     table = open_table(sys.argv[1])
     for name in METHODS:
         check(table, name)
+    check_answers(table)
+    check_library(table, sys.argv[2])
     check_errors(table)
 
 
-main()
+if __name__ == "__main__":
+    main()

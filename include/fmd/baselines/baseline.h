@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fmd/core/exec.h"
@@ -39,12 +40,21 @@ struct Answers {
 [[nodiscard]] std::vector<std::int32_t> draw_decisions(const Answers& answers,
                                                        std::uint64_t seed);
 
+// What the training of a network took.
+struct NetworkNote {
+  Index steps = 0;
+  double seconds = 0, cpu = 0;
+  // Some steps, each with the figures of BaselineOptions::watch.
+  std::vector<std::pair<Index, std::vector<double>>> curve = {};
+};
+
 // A fitted method. answer() may be called by several threads, and after the problem's rows
 // are gone. It depends only on its argument. Where the method looks at rows together, the
 // answer to one row depends on all rows of the argument.
 struct BaselineCandidate {
   std::string setting;  // "cost=fpr"; empty: the method has no settings
   std::function<Answers(const BaselineRows&, const Exec&)> answer;
+  NetworkNote training = {};  // of methods that train a network
 };
 
 struct BaselineInfo {
@@ -66,6 +76,11 @@ struct BaselineOptions {
   std::filesystem::path checkpoints = {};
   std::vector<Index> hidden = {100, 100};  // widths of the networks' hidden layers
   double effort = 1;                       // multiplies the steps of a training
+  // Rows are images: channels, height and width. The biased network of ReBias then sees
+  // single pixels. Empty: they are not.
+  std::vector<Index> image = {};
+  // Called about ten times in each training with the network so far.
+  std::function<std::vector<double>(const BaselineCandidate&)> watch = {};
 };
 
 // reweigh, influence-reweigh, eqodd, ceqodd, reject, group-thresholds, ppif, dfr; networks:

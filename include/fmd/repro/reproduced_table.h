@@ -44,6 +44,10 @@ struct ReproducedTable {
   std::string machine, version;
 };
 
+// The table with the rows and notes of another one below its own. Of cases that both have;
+// rows that the table has itself are left out.
+[[nodiscard]] ReproducedTable joined(ReproducedTable table, const ReproducedTable& more);
+
 [[nodiscard]] std::string to_json(const ReproducedTable& table);
 // The table that to_json() wrote. `source` is named in errors: Error(bad_data).
 [[nodiscard]] ReproducedTable read_reproduced_table(std::string_view json,
