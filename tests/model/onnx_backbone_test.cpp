@@ -20,7 +20,7 @@ OnnxPart plain_part(Index columns) {
           .cols = columns,
           .inputs = {{"x", 1, {-1, columns}}},
           .folder = {},
-          .files = {}};
+          .outside = {}};
 }
 
 Table small_table() { return parse("a,b,c\n1,2,x\n3,4,y\n5,6,x\n"); }
