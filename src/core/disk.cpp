@@ -281,6 +281,10 @@ bool lock(const File& file, bool wait) {
   return errno != EWOULDBLOCK;  // a file system without locks: go on without
 }
 
+void require_writable(const Path& path) {
+  if (::access(path.c_str(), W_OK) != 0) fail(path, errno);
+}
+
 bool is_regular(const File& file) {
   struct stat open {};
   return ::fstat(file.fd(), &open) == 0 && S_ISREG(open.st_mode);

@@ -93,6 +93,8 @@ class Creating {
 [[nodiscard]] File open_existing(const Path& path);  // for locking; not open when absent
 [[nodiscard]] bool lock(const File& file,
                         bool wait);  // false: another holder, and wait is off
+// Throws Error(cannot_write) with the system's reason when the file cannot be written.
+void require_writable(const Path& path);
 [[nodiscard]] bool is_regular(const File& file);
 [[nodiscard]] bool is_at(const File& file,
                          const Path& path);  // the path still names this file

@@ -115,6 +115,7 @@ disk::File open_locked(const std::filesystem::path& path) {
     throw Error(ErrorKind::cannot_write,
                 fmt::format("{}: the ledger cannot be opened", path.string()),
                 "name a file in a folder that can be written");
+  disk::require_writable(path);
   // Another look holds it for a moment.
   for (int tries = 0; tries * kPause < kPatience; ++tries) {
     if (disk::lock(file, false)) return file;

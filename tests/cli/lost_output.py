@@ -56,7 +56,7 @@ COMMANDS = [
     LM_AUDIT, (*LM_AUDIT, "--json"), ("lm", "audit", "--scores", "said.json", *LM_AUDIT[3:]),
     ("lm", "pairs", "text.txt", "--swap", "words.csv", "-o", "-"),
     ("lm", "pairs", "text.txt", "--swap", "words.csv", "-o", "made.csv", "--force", "--json"),
-    LM_EXPLAIN, (*LM_EXPLAIN, "--json"), (*LM_EXPLAIN, "-o", "-"), ("lm", "train", "--help"),
+    LM_EXPLAIN, (*LM_EXPLAIN, "--json"), ("lm", "train", "--help"),
     (*LM_DEBIAS, "-o", "edited{}"), (*LM_DEBIAS, "-o", "edited{}", "--json"),
     ("verify", "edited.receipt.json"), ("undo", "edited.receipt.json", "-o", "original{}", "--json"),
     *[(*command, "-o", "-") for command in (("predict", "model", "rows.csv"), ("features", "model", "rows.csv"),

@@ -130,7 +130,7 @@ TEST(Compare, RefusesWhatDoesNotApply) {
   EXPECT_ERROR(compared([](CompareOptions& o) { o.attribute = "x"; }),
                ErrorKind::bad_option, "x is not an attribute");
   EXPECT_ERROR(compared([](CompareOptions& o) { o.measure = "fairness"; }),
-               ErrorKind::bad_option, "measures: co");
+               ErrorKind::bad_option, "unknown measure fairness");
   EXPECT_ERROR(compared([](CompareOptions&) {}, 60), ErrorKind::bad_data, "too few");
   EXPECT_ERROR(compared([](CompareOptions& o) { o.train = made_up_rows(); }),
                ErrorKind::bad_option, "--train needs --model");
