@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
@@ -149,29 +150,128 @@ std::string external_text(const ReproducedRow& row) {
   return fmt::format("{:.0f}", rows->second.mean);
 }
 
-std::string case_table(const ReproducedCase& c, const std::vector<std::string>& columns,
-                       bool quick) {
-  std::string text = fmt::format("## {}\n\n| row |", c.title);
-  std::string rule = "|---|";
-  std::string names;
-  for (const std::string& column : columns) names += (names.empty() ? "" : " / ") + column;
-  text += fmt::format(" paper: {} |", names);
-  rule += "---|";
+// Ours minus the print, of what is no time.
+std::string difference_text(const ReproducedRow& row,
+                            const std::vector<std::string>& columns) {
+  std::string text;
   for (const std::string& column : columns) {
-    text += fmt::format(" {} |", column);
-    rule += "---|";
+    if (column == "seconds") continue;
+    const auto printed = row.paper.find(column);
+    const auto ours = row.ours.find(column);
+    const double change = printed == row.paper.end() || ours == row.ours.end()
+                              ? kNone
+                              : ours->second.mean - printed->second;
+    text += (text.empty() ? "" : " / ") + std::string(change > 0 ? "+" : "") +
+            figure(column, change);
   }
-  text += " CPU s | choosing s | rows or pairs | labels | bar | chosen (first seed) |\n";
-  text += rule + "---|---|---|---|---|---|\n";
+  return text.find_first_not_of("- /") == std::string::npos ? "" : text;
+}
+
+bool tells(const std::map<std::string, double>& values, const std::string& column) {
+  const auto found = values.find(column);
+  return found != values.end() && std::isfinite(found->second);
+}
+
+// What a reader looks for first: what the paper prints, or what has a bar. Without either,
+// all columns.
+std::vector<std::string> headline(const ReproducedTable& table) {
+  std::vector<std::string> found;
+  for (const std::string& column : table.columns) {
+    const auto told = [&](const ReproducedRow& row) {
+      return tells(row.paper, column) || tells(row.bar, column);
+    };
+    if (std::any_of(table.cases.begin(), table.cases.end(), [&](const ReproducedCase& c) {
+          return std::any_of(c.rows.begin(), c.rows.end(), told);
+        }))
+      found.push_back(column);
+  }
+  return found.empty() ? table.columns : found;
+}
+
+// Those that the paper prints for a row of the case.
+std::vector<std::string> printed_columns(const ReproducedCase& c,
+                                         const std::vector<std::string>& columns) {
+  std::vector<std::string> found;
+  for (const std::string& column : columns)
+    if (std::any_of(c.rows.begin(), c.rows.end(),
+                    [&](const ReproducedRow& row) { return tells(row.paper, column); }))
+      found.push_back(column);
+  return found;
+}
+
+bool is_measured(const ReproducedCase& c) {
+  return std::any_of(c.rows.begin(), c.rows.end(),
+                     [](const ReproducedRow& row) { return !row.ours.empty(); });
+}
+
+// Markdown rows of equally many cells; the first one is the head.
+std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    text += fmt::format("| {} |\n", fmt::join(rows[i], " | "));
+    if (i > 0) continue;
+    for (std::size_t k = 0; k < rows[i].size(); ++k) text += "|---";
+    text += "|\n";
+  }
+  return text;
+}
+
+std::string figures_table(const ReproducedCase& c, const std::vector<std::string>& columns,
+                          bool quick) {
+  const std::vector<std::string> in_paper = printed_columns(c, columns);
+  const bool printed = !in_paper.empty(), measured = is_measured(c),
+             barred = measured && !quick &&
+                      std::any_of(c.rows.begin(), c.rows.end(),
+                                  [](const ReproducedRow&row) { return !row.bar.empty(); });
+  std::vector<std::vector<std::string>> rows = {{"row"}};
+  if (printed) rows[0].push_back(fmt::format("paper: {}", fmt::join(in_paper, " / ")));
+  if (measured) rows[0].insert(rows[0].end(), columns.begin(), columns.end());
+  if (printed && measured) rows[0].emplace_back("ours - paper");
+  if (barred) rows[0].emplace_back("bar");
   for (const ReproducedRow& row : c.rows) {
-    text += fmt::format("| {} | {} |", row.title, paper_text(row.paper, columns));
-    for (const std::string& column : columns)
-      text += fmt::format(" {} |", mean_text(column, row.ours, column != "seconds"));
-    text += fmt::format(
-        " {} | {} | {} | {} | {} | {} |\n", mean_text("cpu", row.ours, false),
-        mean_text("choosing", row.ours, false), external_text(row),
-        row.labels ? "yes" : "no", quick ? "" : bar_text(row, columns), row.chosen);
+    std::vector<std::string>& cells = rows.emplace_back();
+    cells.push_back(row.title);
+    if (printed) cells.push_back(paper_text(row.paper, in_paper));
+    if (measured)
+      for (const std::string& column : columns)
+        cells.push_back(mean_text(column, row.ours, column != "seconds"));
+    if (printed && measured) cells.push_back(difference_text(row, in_paper));
+    if (barred) cells.push_back(bar_text(row, columns));
   }
+  return table_text(rows);
+}
+
+// The columns that are no headline, and how each row was made.
+std::string details_table(const ReproducedCase& c, const std::vector<std::string>& columns,
+                          const std::vector<std::string>& shown) {
+  std::vector<std::vector<std::string>> rows = {{"row"}};
+  std::vector<std::string> others;
+  for (const std::string& column : columns)
+    if (std::find(shown.begin(), shown.end(), column) == shown.end())
+      others.push_back(column);
+  rows[0].insert(rows[0].end(), others.begin(), others.end());
+  for (const char* title :
+       {"CPU s", "choosing s", "rows or pairs", "labels", "chosen (first seed)"})
+    rows[0].emplace_back(title);
+  for (const ReproducedRow& row : c.rows) {
+    std::vector<std::string>& cells = rows.emplace_back();
+    cells.push_back(row.title);
+    for (const std::string& column : others)
+      cells.push_back(mean_text(column, row.ours, column != "seconds"));
+    cells.push_back(mean_text("cpu", row.ours, false));
+    cells.push_back(mean_text("choosing", row.ours, false));
+    cells.push_back(external_text(row));
+    cells.emplace_back(row.labels ? "yes" : "no");
+    cells.push_back(row.chosen);
+  }
+  return table_text(rows);
+}
+
+std::string case_table(const ReproducedCase& c, const std::vector<std::string>& columns,
+                       const std::vector<std::string>& shown, bool quick) {
+  std::string text = fmt::format("## {}\n\n{}", c.title, figures_table(c, shown, quick));
+  if (is_measured(c))
+    text += "\nHow the rows were made:\n\n" + details_table(c, columns, shown);
   if (!c.facts.empty()) {
     text += "\n";
     for (const auto& [name, mean] : c.facts)
@@ -297,8 +397,9 @@ std::string to_markdown(const ReproducedTable& table) {
         table.name, table.quick ? " --quick" : "", table.version, table.seeds.size(),
         table.machine);
   }
+  const std::vector<std::string> shown = headline(table);
   for (const ReproducedCase& c : table.cases)
-    if (!c.rows.empty()) text += case_table(c, table.columns, table.quick);
+    if (!c.rows.empty()) text += case_table(c, table.columns, shown, table.quick);
   if (!table.notes.empty()) text += "## What differs from the paper\n\n";
   for (const std::string& note : table.notes) text += "- " + note + "\n";
   return text;

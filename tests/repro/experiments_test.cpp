@@ -146,8 +146,11 @@ TEST(Reproduce, TablesAreWrittenWithPaperOursAndBar) {
   table.notes = {"nothing"};
   table.seeds = {1, 2};
   const std::string text = to_markdown(table);
-  EXPECT_NE(text.find("| solve | 90.00 / - | 87.00 [74.29, 99.71] |"), std::string::npos)
+  EXPECT_NE(text.find("| row | paper: accuracy | accuracy | bias | ours - paper | bar |"),
+            std::string::npos)
       << text;
+  EXPECT_NE(text.find("| solve | 90.00 | 87.00 [74.29, 99.71] |"), std::string::npos);
+  EXPECT_NE(text.find("| -3.00 | >= 85.00"), std::string::npos);
   EXPECT_NE(text.find(">= 85.00, <= 0.1000: not reached"), std::string::npos);
   const auto json = nlohmann::json::parse(to_json(table));
   EXPECT_EQ(json.at("cases")[0].at("rows")[0].at("ours").at("bias").at("seeds"), 2);
