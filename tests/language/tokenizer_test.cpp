@@ -38,7 +38,8 @@ TokenIds ids_of(const Json& file, std::string_view text) {
 TEST(Tokenizer, IdsAndTextsEqualThoseOfTheLibrary) {
   for (const char* kind : {"llama", "gpt2", "bert", "distilbert", "roberta"}) {
     const Tokenizer tokenizer = Tokenizer::open(kTokenizerModels / kind / "tokenizer.json");
-    for (const Json& line : json_of(kTokenizerModels / kind / "golden.json").at("lines")) {
+    const Json golden = json_of(kTokenizerModels / kind / "golden.json");
+    for (const Json& line : golden.at("lines")) {
       const auto text = line.at("text").get<std::string>();
       const TokenIds ids = tokenizer.encode(text);
       EXPECT_EQ(ids, line.at("ids").get<TokenIds>()) << kind << ": " << text;
