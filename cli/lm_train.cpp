@@ -1,5 +1,3 @@
-#include <sstream>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +9,7 @@
 #include "fmd/core/rng.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/language/continued_training.h"
+#include "fmd/language/head_study.h"
 
 namespace fmd::cli {
 namespace {
@@ -21,18 +20,11 @@ struct LmTrainArgs {
   TrainingOn options;
 };
 
+// Those with a text.
 std::vector<std::string> lines_of(const std::string& file) {
-  std::istringstream in{std::string(FileView::open(file, Index{1} << 30).text())};
-  std::vector<std::string> lines;
-  std::string line;
-  for (Index number = 1; std::getline(in, line); ++number) {
-    if (valid_utf8(line) != line)
-      throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, line {}: this is not UTF-8", file, number),
-                  "save the text as UTF-8");
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) lines.push_back(std::move(line));
-  }
+  std::vector<std::string> lines =
+      text_lines(FileView::open(file, Index{1} << 30).text(), file);
+  std::erase(lines, "");
   return lines;
 }
 

@@ -34,16 +34,26 @@ std::vector<std::string> enough(const LanguageModel& model,
 
 }  // namespace
 
+std::vector<std::string> text_lines(std::string_view text, const std::string& name) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.emplace_back(line);
+    if (valid_utf8(lines.back()) != lines.back())
+      throw Error(ErrorKind::bad_value,
+                  fmt::format("{}, line {}: this is not UTF-8", name, lines.size()),
+                  "save the text as UTF-8");
+  }
+  return lines;
+}
+
 std::vector<std::string> text_pieces(const std::filesystem::path& file) {
   const FileView view = FileView::open(file, Index{1} << 30);
   std::vector<std::string> pieces;
-  std::istringstream in{std::string(view.text())};
-  std::string line;
-  for (Index number = 1; std::getline(in, line); ++number) {
-    if (valid_utf8(line) != line)
-      throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, line {}: this is not UTF-8", file.string(), number),
-                  "save the text as UTF-8");
+  for (const std::string& line : text_lines(view.text(), file.string())) {
     std::istringstream words(line);
     std::string word, piece;
     for (std::size_t count = 0; words >> word;) {

@@ -11,6 +11,7 @@
 #include "fmd/core/hash.h"
 #include "fmd/core/safe_text.h"
 #include "fmd/data/csv.h"
+#include "fmd/language/head_study.h"
 #include "fmd/language/prefix_states.h"
 #include "fmd/metrics/bootstrap.h"
 
@@ -225,21 +226,6 @@ LanguageReport empty_report(const LanguageAuditOptions& options, const Exec& exe
   return report;
 }
 
-std::vector<std::string> lines_of(const std::string& text, const std::string& file) {
-  std::vector<std::string> lines;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', from), text.size());
-    lines.push_back(text.substr(from, end - from));
-    if (!lines.back().empty() && lines.back().back() == '\r') lines.back().pop_back();
-    if (valid_utf8(lines.back()) != lines.back())
-      throw Error(ErrorKind::bad_value,
-                  fmt::format("{}, line {}: this is not UTF-8", file, lines.size()),
-                  "save the text as UTF-8");
-    from = end + 1;
-  }
-  return lines;
-}
-
 }  // namespace
 
 LanguageQuestions read_questions(const std::string& stereoset, const std::string& crows,
@@ -266,7 +252,7 @@ LanguageQuestions read_questions(const std::string& stereoset, const std::string
     questions.text = text;
     questions.text_sha256 =
         hex(sha256({reinterpret_cast<const std::uint8_t*>(all.data()), all.size()}));
-    questions.lines = lines_of(all, text);
+    questions.lines = text_lines(all, text);
   }
   return questions;
 }

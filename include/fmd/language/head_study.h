@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fmd/language/head_edit.h"
@@ -36,6 +37,10 @@ struct HeadStudy {
                                           const std::optional<std::vector<Index>>& items,
                                           const Exec& exec);
 
+// The lines of a text, without their ends. Throws Error(bad_value) with the number of a
+// line that is not UTF-8; `name` is the file's.
+[[nodiscard]] std::vector<std::string> text_lines(std::string_view text,
+                                                  const std::string& name);
 // The lines of a text, cut into pieces of at most 40 words. Throws Error(cannot_read),
 // Error(bad_value) that names the line that is not UTF-8.
 [[nodiscard]] std::vector<std::string> text_pieces(const std::filesystem::path& file);
