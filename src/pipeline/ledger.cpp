@@ -134,7 +134,10 @@ void write_line(const disk::File& file, const std::filesystem::path& path, Index
                    {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
     disk::sync(file, path);
   } catch (...) {
-    disk::shorten(file, path, size);
+    try {
+      disk::shorten(file, path, size);
+    } catch (const Error&) {  // the reason of the first failure is told
+    }
     throw;
   }
 }

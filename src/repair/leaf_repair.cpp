@@ -149,8 +149,9 @@ class LeafDescent : LeafWork {
     }
     const double start = polish_.gradient(problem_.theta, lambdas.back(), {}).norm();
     const double left = polish_.gradient(at_point.front(), lambdas.back(), {}).norm();
-    candidates.solve = {.converged = true,
-                        .residual = start > 0 ? left / start : 0,
+    const double residual = start > 0 ? left / start : 0;
+    candidates.solve = {.converged = residual <= kConverged,
+                        .residual = residual,
                         .solver = "conjugate gradients"};
     candidates.status = fmt::format("{} steps a point", kDescentSteps);
     candidates.hessian_source = from_train_ ? "train" : "edit";
@@ -180,6 +181,7 @@ class LeafDescent : LeafWork {
   }
 
   static constexpr Index kDescentSteps = 25, kDescentPoints = 12;
+  static constexpr double kConverged = 1e-3;  // the last point's gradient, of the first one
 };
 
 // Steps over all leaves after the choice among the touched ones.
